@@ -1,0 +1,1 @@
+"""pdscope's analyzer: rebuilds requests, says why objectives were missed, and serves the answers."""
