@@ -21,7 +21,9 @@ def covers_mask(phases: Iterable[Phase]) -> int:
 
 
 def write_rules(store: Store, adapters: Iterable[Adapter], roles: Iterable[tuple[str, Role, bool]]) -> None:
-    """Replace the rules in the store by those of `adapters`; roles: (pattern, role, whether it was configured)."""
+    """Replace the rules in the store by those of `adapters`; roles: (pattern, role, whether it was
+    configured).
+    """
     adapters = tuple(adapters)
     rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules if not rule.ignored]
     between = [_between(rule) for adapter in adapters for rule in adapter.between]

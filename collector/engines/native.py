@@ -1,4 +1,6 @@
-"""The telemetry convention itself (`pd.*`), as hand-instrumented routers and pdscope's own helpers emit it."""
+"""The telemetry convention itself (`pd.*`), as hand-instrumented routers and pdscope's own helpers emit
+it.
+"""
 
 from collector.engines.rules import Adapter, Fact, Instant, Interval, Mark, Role, Root, SpanRule
 from collector.phases import Phase

@@ -1,7 +1,8 @@
 """How a serving system's spans are read: rules as plain data.
 
 An adapter (one file per system) lists `SpanRule`s. The store evaluates them for every span in SQL; the plain
-Python reading in `analyzer/assemble/oracle.py` evaluates the same rules and must agree. Times are Unix nanoseconds.
+Python reading in `analyzer/assemble/oracle.py` evaluates the same rules and must agree. Times are Unix
+nanoseconds.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +11,9 @@ from enum import IntEnum, StrEnum
 from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
-"""Conditions on span attributes that must all hold: (name, value); value '*' means present, '' means absent."""
+"""Conditions on span attributes that must all hold: (name, value); value '*' means present, '' means
+absent.
+"""
 
 
 class Role(IntEnum):

@@ -1,7 +1,8 @@
 """vLLM in prefill/decode mode behind vllm-router, with or without the traced KV connector.
 
-Read off vLLM 0.32.0 and vllm-router 0.1.17, run for real. One `llm_request` span per engine is written when the
-request finishes; its latencies mix wall-clock and monotonic clocks, so every instant built from them is derived.
+Read off vLLM 0.32.0 and vllm-router 0.1.17, run for real. One `llm_request` span per engine is written when
+the request finishes; its latencies mix wall-clock and monotonic clocks, so every instant built from them is
+derived.
 """
 
 from collector.engines.rules import (
@@ -107,10 +108,22 @@ _ROUTER_CLIENT = SpanRule(
 )
 
 
-def _kv(span: str, role: Role, **outputs: object) -> SpanRule:
+def _kv(
+    span: str,
+    role: Role,
+    intervals: tuple[Interval, ...] = (),
+    marks: tuple[Mark, ...] = (),
+    ignored: str = "",
+) -> SpanRule:
     return SpanRule(
-        span=span, ids=("gen_ai.request.id",), id_form=IdForm.ENGINE, plays=(((), role),), **outputs
-    )  # type: ignore[arg-type]
+        span=span,
+        ids=("gen_ai.request.id",),
+        id_form=IdForm.ENGINE,
+        plays=(((), role),),
+        intervals=intervals,
+        marks=marks,
+        ignored=ignored,
+    )
 
 
 ADAPTER = Adapter(
@@ -144,7 +157,10 @@ ADAPTER = Adapter(
         ),
     ),
     kv_lease_s=30.0,
-    switch_on="vllm serve … --otlp-traces-endpoint grpc://HOST:4317; vllm_router_rs.Router(enable_trace=True, otlp_traces_endpoint=…)",
+    switch_on=(
+        "vllm serve … --otlp-traces-endpoint grpc://HOST:4317; "
+        "vllm_router_rs.Router(enable_trace=True, otlp_traces_endpoint=…)"
+    ),
     checked_against="live captures of vLLM 0.32.0 and vllm-router 0.1.17",
     known_lies=(
         "a failed KV load leaves impossible queue and prefill times on the span",

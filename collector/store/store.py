@@ -87,7 +87,9 @@ class Store:
     def query(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a SELECT as tuples; values are only ever bound parameters."""
         try:
-            return list(self._client().query(sql, parameters=dict(params or {})).result_rows)
+            return [
+                tuple(row) for row in self._client().query(sql, parameters=dict(params or {})).result_rows
+            ]
         except ClickHouseError as error:
             raise StoreError(f"query failed: {_first_line(error)}") from error
 
@@ -113,10 +115,12 @@ class Store:
             raise StoreError(f"insert into {table} failed: {_first_line(error)}") from error
 
     def insert_traces(self, bodies: Sequence[bytes]) -> InsertResult:
-        """Store OTLP trace exports (serialized ExportTraceServiceRequest) as one batch; returns when it can be read.
+        """Store OTLP trace exports (serialized ExportTraceServiceRequest) as one batch.
 
-        Concatenated bodies are one valid message, so ClickHouse parses them all at once. Raises BadBody when any
-        of them cannot be parsed; then none is stored. Raises StoreError when the store fails.
+        Returns when the spans can be read. Concatenated bodies are one valid message, so ClickHouse parses
+        them
+        all at once. Raises BadBody when any cannot be parsed; then none is stored. Raises StoreError when the
+        store fails.
         """
         with self._insert_lock:
             sequence = self._sequence + 1
