@@ -186,6 +186,7 @@ class Assembler:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
         self._do("requests", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        self._do("transfers", {"upto": upto})
 
     def _clear(self) -> None:
         for table in ("batch_traces", "batch_requests", "batch_spans"):
