@@ -143,7 +143,7 @@ class Assembler:
                 log.exception("assembly step failed; it will be tried again")
                 self._stop.wait(2.0)
                 continue
-            pause = max(interval_s, 3 * self._last_step_s) if busy else interval_s
+            pause = max(interval_s, 6 * self._last_step_s) if busy else interval_s
             if self._taken < self._store.last_sequence - STEP_SEQUENCES:
                 pause = 0.0
             self._wake.wait(pause)

@@ -141,8 +141,8 @@ class Kv:
     text: tuple[tuple[str, str], ...] = ()
     """(name, attribute, or '=value'): status, reason, connector, transport, source, destination, rank."""
     numbers: tuple[tuple[str, str, float], ...] = ()
-    """(name, attribute, factor): bytes, tokens, descriptors, already_held_tokens, post_ns, wait_ns, link_gb_s,
-    lease_ns (a Unix time in nanoseconds), lease_s (from the event's end)."""
+    """(name, attribute, factor): bytes, tokens, descriptors, already_held_tokens, post_ns, wait_ns,
+    link_gb_s, lease_ns (a Unix time in nanoseconds), lease_s (from the event's end)."""
     where: Where = ()
 
 
