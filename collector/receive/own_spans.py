@@ -43,6 +43,10 @@ class OwnSpans:
         """Send finished spans to `submit` from now on."""
         self._exporter.submit = submit
 
+    def flush(self) -> None:
+        """Send what waits now."""
+        self._provider.force_flush()
+
     def close(self) -> None:
         """Send what waits and stop."""
         self._provider.shutdown()
