@@ -12,11 +12,11 @@ _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
 class Streamer:
-    """Plays each capture on a thread of its own until stopped. `address`: HOST:PORT of an OTLP/gRPC listener."""
+    """Plays each capture on its own thread until stopped. `address`: HOST:PORT of an OTLP/gRPC listener."""
 
     def __init__(self, address: str, captures: Sequence[Capture]):
         self._channel = grpc.insecure_channel(address)
-        self._call = self._channel.unary_unary(_EXPORT)
+        self._call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(_EXPORT)
         self._captures = captures
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
