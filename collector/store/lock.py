@@ -30,7 +30,9 @@ class DirectoryLock:
         except OSError as error:
             holder = os.pread(self._file, 4096, 0).decode("utf-8", "replace")
             os.close(self._file)
-            raise StoreBusy(f"{directory} is in use by {_describe(holder)}; stop it, or give --data another directory") from error
+            raise StoreBusy(
+                f"{directory} is in use by {_describe(holder)}; stop it, or give --data another directory"
+            ) from error
         os.ftruncate(self._file, 0)
         self.describe()
 

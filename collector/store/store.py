@@ -19,6 +19,10 @@ _SETTINGS = {
     "session_timezone": "UTC",
     "async_insert": 0,
     "use_query_condition_cache": 0,
+    # compiling expressions costs a step more than it saves
+    "compile_expressions": 0,
+    "compile_aggregate_expressions": 0,
+    "compile_sort_description": 0,
 }
 _OTLP_PROTO = (Path(__file__).parent / "otlp.proto").read_text("utf-8")
 _INSERT_SETTINGS = {

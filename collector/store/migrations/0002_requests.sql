@@ -19,6 +19,8 @@ CREATE TABLE requests
     cohort LowCardinality(String),
     prefill_worker LowCardinality(String),
     decode_worker LowCardinality(String),
+    -- the process behind decode_worker: tells a restarted worker from one that lived on
+    decode_process LowCardinality(String),
 
     started_at DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)),
     ended_at Nullable(DateTime64(9, 'UTC')) CODEC(ZSTD(1)),
@@ -58,6 +60,8 @@ CREATE TABLE requests
     spans UInt16,
     duplicate_spans UInt16,
     late_spans UInt16,
+    -- ingest sequence at which the request was first complete; 0 while it is not
+    finalized UInt64,
     joined_by Array(LowCardinality(String)) CODEC(ZSTD(1)),
     notes Array(LowCardinality(String)) CODEC(ZSTD(1)),
     ingested_at DateTime('UTC') DEFAULT now('UTC') CODEC(Delta, ZSTD(1)),

@@ -1,0 +1,89 @@
+"""Writes the adapters' rules where the SQL reads them."""
+
+from collections.abc import Iterable, Iterator
+
+from collector.engines.rules import Adapter, Between, Composite, Instant, Interval, Role, Source, SpanRule
+from collector.phases import Phase
+from collector.store import Store
+
+PHASE_CODE: dict[Phase, int] = {phase: code for code, phase in enumerate(Phase, start=1)}
+SOURCE_CODE: dict[Source, int] = {Source.OBSERVED: 1, Source.DERIVED: 2, Source.BOUNDED: 3}
+
+_COLUMNS = (
+    "key", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt", "attempt_base",
+    "intervals", "marks", "facts", "attributes",
+)  # fmt: skip
+
+
+def covers_mask(phases: Iterable[Phase]) -> int:
+    """Bit n-1 set for each phase of code n."""
+    return sum(1 << (PHASE_CODE[phase] - 1) for phase in phases)
+
+
+def write_rules(store: Store, adapters: Iterable[Adapter], roles: Iterable[tuple[str, Role, bool]]) -> None:
+    """Replace the rules in the store by those of `adapters`; roles: (pattern, role, whether it was configured)."""
+    adapters = tuple(adapters)
+    rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules if not rule.ignored]
+    between = [_between(rule) for adapter in adapters for rule in adapter.between]
+    for table in ("span_rules", "mark_rules", "process_roles"):
+        store.command(f"TRUNCATE TABLE {table}")
+    store.insert("span_rules", rules, _COLUMNS)
+    store.insert("mark_rules", between, ("start", "end", "phase", "covers", "source", "reason"))
+    store.insert(
+        "process_roles",
+        [[pattern, int(role), int(configured)] for pattern, role, configured in roles],
+        ("pattern", "role", "configured"),
+    )
+
+
+def _between(rule: Between) -> list[object]:
+    phase, covers = (0, covers_mask(rule.covers)) if rule.composite else (PHASE_CODE[rule.covers[0]], 0)
+    return [rule.start, rule.end, phase, covers, SOURCE_CODE[rule.source], rule.reason]
+
+
+def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
+    return [
+        rule.key,
+        adapter.name,
+        int(rule.root),
+        list(rule.ids),
+        int(rule.id_form),
+        [(list(where), int(role)) for where, role in rule.calls],
+        [(list(where), int(role)) for where, role in rule.plays],
+        rule.attempt,
+        rule.attempt_base,
+        [_interval(output) for output in rule.intervals],
+        [(list(m.where), m.name, m.rank, int(m.role), m.at.anchor, list(m.at.plus)) for m in rule.marks],
+        [(list(f.where), f.name, f.rank, int(f.role), f.key, f.value) for f in rule.facts],
+        sorted(set(attributes(rule))),
+    ]
+
+
+def _interval(output: Interval | Composite) -> tuple[object, ...]:
+    if isinstance(output, Composite):
+        phase, covers, source = 0, covers_mask(output.covers), Source.BOUNDED
+    else:
+        phase, covers, source = PHASE_CODE[output.phase], 0, output.source
+    return (
+        list(output.where), phase, covers, int(output.role), SOURCE_CODE[source], output.reason,
+        output.start.anchor, list(output.start.plus), output.end.anchor, list(output.end.plus),
+    )  # fmt: skip
+
+
+def attributes(rule: SpanRule) -> Iterator[str]:
+    """Names of the span attributes that a rule reads."""
+    yield from rule.ids
+    if rule.attempt:
+        yield rule.attempt
+    instants: list[Instant] = [mark.at for mark in rule.marks]
+    for output in rule.intervals:
+        instants += [output.start, output.end]
+    for instant in instants:
+        yield from (name for name, _ in instant.plus)
+        if instant.anchor.startswith("attr:"):
+            yield instant.anchor.removeprefix("attr:")
+    wheres = [output.where for output in (*rule.intervals, *rule.marks, *rule.facts)]
+    wheres += [where for where, _ in (*rule.calls, *rule.plays)]
+    for where in wheres:
+        yield from (name for name, _ in where if not name.startswith("@"))
+    yield from (fact.key for fact in rule.facts if fact.key)

@@ -1,0 +1,37 @@
+-- Every span of the requests of one step, with the process that sent it. Duplicates stay: what follows is idempotent.
+INSERT INTO batch_spans
+SELECT
+    if(b.rule = 'shared_trace', o.request_key, b.request_key) AS request_key,
+    b.first_bucket, b.rule,
+    f.trace_id, f.span_id, f.parent_id, f.resource_id,
+    p.worker, p.cohort, p.pool, p.guess,
+    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns, f.end_ns, f.intervals, f.marks, f.facts, f.impossible,
+    f.ingest_sequence, f.ingested_at
+FROM
+(
+    SELECT * FROM span_facts
+    WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) IN (SELECT arrayJoin(minutes) FROM batch_requests)
+        AND trace_id IN (SELECT trace_id FROM batch_requests)
+) AS f
+INNER JOIN batch_requests AS b ON f.trace_id = b.trace_id
+LEFT JOIN
+(
+    SELECT trace_id, span_id, resource_id, argMax(request_key, version) AS request_key
+    FROM span_owners
+    WHERE trace_id IN (SELECT trace_id FROM batch_requests WHERE rule = 'shared_trace')
+    GROUP BY trace_id, span_id, resource_id
+) AS o ON f.trace_id = o.trace_id AND f.span_id = o.span_id AND f.resource_id = o.resource_id
+LEFT JOIN
+(
+    SELECT
+        resource_id,
+        any(if(instance != '', instance, toString(service))) AS worker,
+        any(attrs['pd.cohort']) AS cohort,
+        any(toUInt8(transform(toString(pool), ['prefill', 'decode', 'router', 'colocated'],
+            [1, 2, 3, 4],
+            arrayFirst(p -> p.3 = 1 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM process_roles)).2))) AS pool,
+        any(arrayFirst(p -> p.3 = 0 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM process_roles)).2) AS guess
+    FROM resources
+    GROUP BY resource_id
+) AS p ON f.resource_id = p.resource_id
+WHERE request_key != toFixedString('', 16)

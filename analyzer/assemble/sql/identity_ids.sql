@@ -1,0 +1,16 @@
+-- Request ids of the traces that need no decision.
+INSERT INTO identity (bucket, kind, alias, request_key, first_bucket, trace_id, rule, version)
+SELECT
+    toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')),
+    1,
+    reinterpretAsFixedString(sipHash128(arrayJoin(ids))) AS name,
+    if(known, known_key, batch_traces.trace_id),
+    if(known, known_first_bucket, toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC'))),
+    batch_traces.trace_id,
+    'request_id',
+    {upto:UInt64}
+FROM batch_traces
+WHERE trace_id NOT IN (SELECT toFixedString(unhex(arrayJoin({undecided:Array(String)})), 16))
+    AND name NOT IN (
+        SELECT alias FROM identity
+        WHERE kind = 1 AND bucket IN (SELECT toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) FROM batch_traces))

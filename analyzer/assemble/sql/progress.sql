@@ -1,0 +1,1 @@
+SELECT max(ingest_sequence) FROM assembly_progress

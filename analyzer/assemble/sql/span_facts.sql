@@ -1,0 +1,82 @@
+-- Reads the spans of one step by the adapters' rules. after, upto: ingest sequences.
+INSERT INTO span_facts
+SELECT
+    trace_id, span_id, parent_id, resource_id, dialect, root,
+    arrayFirst(c -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), c.conditions), calls_rules).role AS calls,
+    arrayFirst(c -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), c.conditions), plays_rules).role AS plays,
+    if(attempt_key = '', 0, toUInt8(least(greatest(ifNull(toInt32OrNull(m[attempt_key]), attempt_base) - attempt_base + 1, 1), 250))) AS attempt,
+    start_ns, end_ns,
+    arrayFilter(id -> id != '', arrayMap(key -> multiIf(
+        id_form = 0, m[key],
+        startsWith(m[key], 'cmpl-'), replaceRegexpOne(if(id_form = 2, replaceRegexpOne(substring(m[key], 6), '-[0-9a-f]{8}$', ''), substring(m[key], 6)), '-[0-9]+$', ''),
+        if(id_form = 2, replaceRegexpOne(replaceRegexpOne(m[key], '^chatcmpl-', ''), '-[0-9a-f]{8}$', ''), replaceRegexpOne(m[key], '^chatcmpl-', ''))), id_keys)) AS ids,
+    arrayConcat(
+        arrayMap(i -> (i.1, i.2, if(i.8, greatest(start_ns, least(end_ns, i.3)), i.3), if(i.8, greatest(start_ns, least(end_ns, i.4)), i.4), i.5, i.6, i.7), possible),
+        arrayMap(p -> (12, 0, p.2, arrayMin(arrayFilter(t -> t > p.2, arrayPushBack(arrayMap(r -> r.2, arrayFilter(e -> e.1 = 'resumed', named)), end_ns + 1))), 0, 1, ''),
+            arrayFilter(e -> e.1 = 'preempted', named)))
+        ::Array(Tuple(phase UInt8, covers UInt16, start_ns Int64, end_ns Int64, role UInt8, source UInt8, reason LowCardinality(String))) AS intervals,
+    arrayMap(k -> (k.1, k.2, if(k.5, greatest(start_ns, least(end_ns, k.3)), k.3), k.4), possible_marks)
+        ::Array(Tuple(name LowCardinality(String), rank UInt8, ns Int64, role UInt8)) AS marks,
+    arrayFilter(f -> f.3 != '', arrayMap(f -> (f.name, f.rank, if(f.value != '', f.value, m[f.key]), f.role),
+        arrayFilter(f -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), f.conditions), fact_rules)))
+        ::Array(Tuple(name LowCardinality(String), rank UInt8, value String, role UInt8)) AS facts,
+    least(255, length(timed) - length(possible) + length(timed_marks) - length(possible_marks)) AS impossible,
+    ingest_sequence, ingested_at
+FROM
+(
+    SELECT
+        *,
+        -- An instant built from durations must lie on its span; 50 ms of disagreement between clocks is let pass.
+        arrayFilter(i -> i.4 >= i.3 AND (NOT i.8 OR (i.3 >= start_ns - 50000000 AND i.4 <= end_ns + 50000000)), timed) AS possible,
+        arrayFilter(k -> NOT k.5 OR (k.3 >= start_ns - 50000000 AND k.3 <= end_ns + 50000000), timed_marks) AS possible_marks
+    FROM
+    (
+        SELECT
+            *,
+            arrayFilter(i -> i.3 > 0 AND i.4 > 0, arrayMap(o -> (
+                o.phase, o.covers,
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.start_plus), 0,
+                    multiIf(o.start_anchor = 'start', start_ns, o.start_anchor = 'end', end_ns,
+                        startsWith(o.start_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.start_anchor, named).2,
+                        toInt64OrZero(m[substring(o.start_anchor, 6)]))
+                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.start_plus)))),
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.end_plus), 0,
+                    multiIf(o.end_anchor = 'start', start_ns, o.end_anchor = 'end', end_ns,
+                        startsWith(o.end_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.end_anchor, named).2,
+                        toInt64OrZero(m[substring(o.end_anchor, 6)]))
+                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)))),
+                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus)),
+                arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), interval_rules))) AS timed,
+            arrayFilter(k -> k.3 > 0, arrayMap(o -> (
+                o.name, o.rank,
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.plus), 0,
+                    multiIf(o.anchor = 'start', start_ns, o.anchor = 'end', end_ns,
+                        startsWith(o.anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2,
+                        toInt64OrZero(m[substring(o.anchor, 6)]))
+                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)))),
+                o.role, notEmpty(o.plus)),
+                arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), mark_rules))) AS timed_marks
+        FROM
+        (
+            SELECT
+                s.trace_id AS trace_id, s.span_id AS span_id, s.parent_id AS parent_id, s.resource_id AS resource_id,
+                s.start_ns AS start_ns, s.end_ns AS end_ns, s.status AS status,
+                s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at,
+                s.m AS m, s.named AS named,
+                r.dialect AS dialect, r.root AS root, r.ids AS id_keys, r.id_form AS id_form,
+                r.calls AS calls_rules, r.plays AS plays_rules, r.attempt AS attempt_key, r.attempt_base AS attempt_base,
+                r.intervals AS interval_rules, r.marks AS mark_rules, r.facts AS fact_rules
+            FROM
+            (
+                SELECT
+                    trace_id, span_id, parent_id, resource_id, start_ns, end_ns, status, ingest_sequence, ingested_at,
+                    mapFilter((k, v) -> k IN (SELECT arrayJoin(attributes) FROM span_rules), attrs) AS m,
+                    arrayMap(e -> (toString(e.name), e.ns), events) AS named,
+                    if(concat('name:', name) IN (SELECT key FROM span_rules), concat('name:', name), concat('scope:', scope, ':', toString(kind))) AS rule_key
+                FROM spans
+                WHERE ingest_sequence > {after:UInt64} AND ingest_sequence <= {upto:UInt64}
+            ) AS s
+            INNER JOIN span_rules AS r ON s.rule_key = r.key
+        )
+    )
+)

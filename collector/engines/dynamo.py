@@ -1,0 +1,203 @@
+"""NVIDIA Dynamo: KV-router and round-robin modes, lifecycle mode, and its request trace records.
+
+Read off Dynamo 1.6.1, run for real with its mock engine. The frontend measures the first token; no span separates
+prefill's queue, compute and the KV hand-off, so those are kept as composites.
+"""
+
+from collector.engines.rules import (
+    END,
+    START,
+    Adapter,
+    Between,
+    Composite,
+    Fact,
+    Instant,
+    Interval,
+    Mark,
+    Role,
+    Root,
+    Source,
+    SpanRule,
+)
+from collector.phases import Phase
+
+_MS = 1e6
+
+_PREFILL_HOLDS = (Phase.PREFILL_QUEUE, Phase.PREFILL_COMPUTE, Phase.KV_PUBLISH, Phase.KV_TRANSFER)
+_DECODE_HOLDS = (Phase.KV_TRANSFER, Phase.DECODE_QUEUE, Phase.KV_IMPORT, Phase.FIRST_DECODE_STEP)
+_COLOCATED_HOLDS = (Phase.PREFILL_QUEUE, Phase.PREFILL_COMPUTE, Phase.FIRST_DECODE_STEP)
+
+_FIRST_TOKEN = Instant("start", (("ttft_ms", _MS),))
+
+_HTTP_REQUEST = SpanRule(
+    span="http-request",
+    root=Root.REQUEST,
+    ids=("request_id",),
+    plays=(((), Role.ROUTER),),
+    marks=(
+        Mark("request_start", START),
+        Mark("request_end", END),
+        Mark("first_token", _FIRST_TOKEN, rank=2),
+        Mark("last_token", END, rank=2, where=(("ttft_ms", "*"),)),
+    ),
+    facts=(
+        Fact("request_id", "request_id"),
+        Fact("client_request_id", "x_request_id"),
+        Fact("model", "model"),
+        Fact("route", "uri"),
+        Fact("input_tokens", "input_tokens"),
+        Fact("output_tokens", "output_tokens"),
+        Fact("prefill_worker", "prefill_worker_id"),
+        Fact("decode_worker", "decode_worker_id"),
+        Fact("outcome", value="ok", where=(("request.outcome", "success"),)),
+        Fact("outcome", value="cancelled", where=(("request.outcome", "cancelled"),)),
+        Fact("outcome", value="interrupted", where=(("request.outcome", "error"), ("ttft_ms", "*"))),
+        Fact("outcome", value="error", where=(("request.outcome", "error"), ("ttft_ms", ""))),
+        Fact("outcome", value="error", rank=3, where=(("@status", "2"),)),
+        Fact("error_type", "error.type"),
+    ),
+)
+
+# Lifecycle mode moves the model and the outcome here.
+_LIFECYCLE = SpanRule(
+    span="request.lifecycle",
+    ids=("dynamo.request.id",),
+    plays=(((), Role.ROUTER),),
+    facts=(
+        Fact("model", "model", rank=2),
+        Fact("outcome", value="ok", rank=2, where=(("dynamo.request.terminal.outcome", "success"),)),
+        Fact("outcome", value="cancelled", rank=2, where=(("dynamo.request.terminal.outcome", "cancelled"),)),
+        Fact("outcome", value="error", rank=2, where=(("dynamo.request.terminal.outcome", "error"),)),
+    ),
+)
+
+
+def _route(span: str) -> SpanRule:
+    return SpanRule(
+        span=span,
+        ids=("request_id",),
+        plays=(((), Role.ROUTER),),
+        calls=(
+            ((("phase", "Prefill"),), Role.PREFILL),
+            ((("phase", "Decode"),), Role.DECODE),
+            ((("phase", "Aggregated"),), Role.COLOCATED),
+        ),
+        intervals=(
+            Composite(
+                _PREFILL_HOLDS,
+                "Dynamo times prefill's queue, compute and hand-off as one",
+                where=(("phase", "Prefill"),),
+            ),
+        ),
+        marks=(Mark("dynamo_dispatch", START),),
+        facts=(
+            Fact("prefill_worker", "worker_id", rank=2, where=(("phase", "Prefill"),)),
+            Fact("decode_worker", "worker_id", rank=2, where=(("phase", "Decode"),)),
+            Fact("decode_worker", "worker_id", rank=2, where=(("phase", "Aggregated"),)),
+        ),
+    )
+
+
+_HANDLE_PAYLOAD = SpanRule(
+    span="handle_payload",
+    ids=("request_id",),
+    plays=(
+        ((("component", "prefill"),), Role.PREFILL),
+        ((("component", "backend"),), Role.DECODE),
+    ),
+    intervals=(
+        Composite(
+            _PREFILL_HOLDS,
+            "Dynamo times prefill's queue, compute and hand-off as one",
+            role=Role.PREFILL,
+            where=(("endpoint", "generate"),),
+        ),
+        Composite(
+            _DECODE_HOLDS,
+            "Dynamo times decode's wait for KV and its first step as one",
+            role=Role.DECODE,
+            where=(("endpoint", "generate"),),
+        ),
+        Composite(
+            _COLOCATED_HOLDS,
+            "Dynamo times an aggregated worker's queue, prefill and first step as one",
+            role=Role.COLOCATED,
+            where=(("endpoint", "generate"),),
+        ),
+    ),
+    marks=(
+        Mark("engine_start", START, where=(("endpoint", "generate"),)),
+        Mark("engine_end", END, role=Role.DECODE, where=(("endpoint", "generate"),)),
+        Mark("engine_end", END, role=Role.COLOCATED, where=(("endpoint", "generate"),)),
+    ),
+    facts=(
+        Fact("prefill_worker", "instance_id", rank=3, role=Role.PREFILL, where=(("endpoint", "generate"),)),
+        Fact("decode_worker", "instance_id", rank=3, role=Role.DECODE, where=(("endpoint", "generate"),)),
+        Fact("decode_worker", "instance_id", rank=3, role=Role.COLOCATED, where=(("endpoint", "generate"),)),
+    ),
+)
+
+_REQUEST_TRACE = SpanRule(
+    span="dynamo.request.trace",
+    root=Root.FALLBACK,
+    ids=("dynamo.trace.request_id",),
+    plays=(((), Role.ROUTER),),
+    marks=(
+        Mark("request_start", START, rank=3),
+        Mark("request_end", END, rank=3),
+        # In bootstrap mode this is prefill's own first token, long before the client's: the last resort.
+        Mark("first_token", Instant("start", (("dynamo.trace.ttft_ms", _MS),)), rank=4),
+        Mark("last_token", END, rank=4, where=(("dynamo.trace.ttft_ms", "*"),)),
+    ),
+    facts=(
+        Fact("request_id", "dynamo.trace.request_id", rank=3),
+        Fact("input_tokens", "dynamo.trace.input_tokens", rank=2),
+        Fact("output_tokens", "dynamo.trace.output_tokens", rank=2),
+        Fact("cached_tokens", "dynamo.trace.cached_tokens"),
+        Fact("prefill_worker", "dynamo.trace.prefill_worker_id", rank=4),
+        Fact("decode_worker", "dynamo.trace.decode_worker_id", rank=4),
+    ),
+)
+
+_PARTS_OF_SELECT = "part of kv_router.select_worker"
+
+ADAPTER = Adapter(
+    name="dynamo",
+    title="NVIDIA Dynamo",
+    rules=(
+        _HTTP_REQUEST,
+        _LIFECYCLE,
+        SpanRule(
+            span="kv_router.select_worker",
+            plays=(((), Role.ROUTER),),
+            intervals=(Interval(Phase.ROUTER_QUEUE),),
+            marks=(Mark("dynamo_dispatch", START),),
+        ),
+        _route("kv_router.route_request"),
+        _route("router.route_request"),
+        _HANDLE_PAYLOAD,
+        _REQUEST_TRACE,
+        SpanRule(span="kv_router.compute_block_hashes", ignored=_PARTS_OF_SELECT),
+        SpanRule(span="kv_router.compute_seq_hashes", ignored=_PARTS_OF_SELECT),
+        SpanRule(span="kv_router.find_matches", ignored=_PARTS_OF_SELECT),
+        SpanRule(span="kv_router.schedule", ignored=_PARTS_OF_SELECT),
+        SpanRule(span="request.preprocessing", intervals=(Interval(Phase.TOKENIZE),)),
+        SpanRule(span="response.streaming", ignored="lasts as long as the answer; holds no phase of its own"),
+    ),
+    between=(
+        Between(
+            "request_start",
+            "dynamo_dispatch",
+            (Phase.ROUTER_QUEUE, Phase.TOKENIZE),
+            "Dynamo's preprocessing before its first router span",
+            Source.BOUNDED,
+        ),
+    ),
+    switch_on="OTEL_EXPORT_ENABLED=1 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://HOST:4317 DYN_LOGGING_JSONL=1",
+    checked_against="live captures of Dynamo 1.6.1 with its mock engine",
+    known_lies=(
+        "kv_transfer_estimated_latency_ms is always 0 in bootstrap mode",
+        "the request trace's ttft_ms stops at prefill's first token",
+        "after a migration http-request says success with status ERROR and names the dead worker",
+    ),
+)

@@ -1,0 +1,178 @@
+"""How a serving system's spans are read: rules as plain data.
+
+An adapter (one file per system) lists `SpanRule`s. The store evaluates them for every span in SQL; the plain
+Python reading in `analyzer/assemble/oracle.py` evaluates the same rules and must agree. Times are Unix nanoseconds.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+from collector.phases import Phase
+
+Where = tuple[tuple[str, str], ...]
+"""Conditions on span attributes that must all hold: (name, value); value '*' means present, '' means absent."""
+
+
+class Role(IntEnum):
+    """What a process does for a request; ANY on an output means it holds whatever the role."""
+
+    ANY = 0
+    PREFILL = 1
+    DECODE = 2
+    ROUTER = 3
+    COLOCATED = 4
+
+
+class Source(StrEnum):
+    """How an interval is known."""
+
+    OBSERVED = "observed"
+    DERIVED = "derived"
+    BOUNDED = "bounded"
+
+
+class IdForm(IntEnum):
+    """How an id names the request."""
+
+    EXACT = 0
+    # An OpenAI-style response id: `cmpl-ID-0` or `chatcmpl-ID`.
+    RESPONSE = 1
+    # The same with an engine's own suffix, which differs between the legs: `cmpl-ID-0-8a902907`.
+    ENGINE = 2
+
+
+class Root(IntEnum):
+    """Whether a span stands for the whole request."""
+
+    NO = 0
+    REQUEST = 1
+    # Stands for the request only when no REQUEST span of it came within the grace time.
+    FALLBACK = 2
+
+
+@dataclass(frozen=True)
+class Instant:
+    """A point in time on a span: an anchor plus durations held in attributes.
+
+    anchor: 'start', 'end', 'event:NAME' (first event of that name) or 'attr:NAME' (Unix nanoseconds).
+    plus: (attribute, nanoseconds per unit); the instant is unknown when one of them is missing.
+    """
+
+    anchor: str = "start"
+    plus: tuple[tuple[str, float], ...] = ()
+
+
+START = Instant("start")
+END = Instant("end")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Time a span says one phase took."""
+
+    phase: Phase
+    start: Instant = START
+    end: Instant = END
+    source: Source = Source.OBSERVED
+    role: Role = Role.ANY
+    where: Where = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Composite:
+    """Time known to hold several phases, not how much of each: it bounds them and feeds no single one."""
+
+    covers: tuple[Phase, ...]
+    reason: str
+    start: Instant = START
+    end: Instant = END
+    role: Role = Role.ANY
+    where: Where = ()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A named instant of the request. rank orders several of one name: the lowest is the most trustworthy."""
+
+    name: str
+    at: Instant
+    rank: int = 1
+    role: Role = Role.ANY
+    where: Where = ()
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A property of the request: an attribute's value, or `value` when it is given. The lowest rank wins."""
+
+    name: str
+    key: str = ""
+    value: str = ""
+    rank: int = 1
+    role: Role = Role.ANY
+    where: Where = ()
+
+
+@dataclass(frozen=True)
+class SpanRule:
+    """What spans of one name (or, with `scope` and `kind`, of one instrumentation scope) mean."""
+
+    span: str = ""
+    scope: str = ""
+    kind: int = 0
+    root: Root = Root.NO
+    ids: tuple[str, ...] = ()
+    """Attributes whose values name the request: spans that share one belong together."""
+    id_form: IdForm = IdForm.EXACT
+    calls: tuple[tuple[Where, Role], ...] = ()
+    """The role of the process that this (client) span called: its children play it."""
+    plays: tuple[tuple[Where, Role], ...] = ()
+    """The role of the process that emitted this span, when nothing better tells."""
+    attempt: str = ""
+    """Attribute that numbers the attempt."""
+    attempt_base: int = 1
+    """The number that the first attempt carries."""
+    intervals: tuple[Interval | Composite, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    ignored: str = ""
+    """Why nothing is read from these spans, when that is so."""
+
+    @property
+    def key(self) -> str:
+        """What a span is matched by: its name, or scope and kind."""
+        return f"name:{self.span}" if self.span else f"scope:{self.scope}:{self.kind}"
+
+
+@dataclass(frozen=True)
+class Between:
+    """Time between two marks of a request that no single span covers."""
+
+    start: str
+    end: str
+    covers: tuple[Phase, ...]
+    reason: str
+    source: Source = Source.DERIVED
+
+    @property
+    def composite(self) -> bool:
+        """True when more than one phase lies in it."""
+        return len(self.covers) > 1
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One serving system: how its spans are read and what is known about it."""
+
+    name: str
+    title: str
+    rules: tuple[SpanRule, ...]
+    between: tuple[Between, ...] = ()
+    kv_lease_s: float | None = None
+    """How long the producer keeps unread KV by default; None when the system has no such lease."""
+    switch_on: str = ""
+    """How telemetry is switched on, exactly."""
+    checked_against: str = ""
+    """The captures or the source that the rules were checked against."""
+    known_lies: tuple[str, ...] = field(default=())

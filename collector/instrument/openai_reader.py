@@ -1,0 +1,141 @@
+"""Reads OpenAI-compatible answers (chat, completions, responses) as they pass, for times and counts only."""
+
+import json
+from typing import Any
+
+from collector.instrument.answer import Answer
+
+LONGEST_EVENT = 1 << 20
+LONGEST_BODY = 4 << 20
+CONTENT_FIELDS = (
+    "content",
+    "reasoning_content",
+    "reasoning",
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "audio",
+    "token_ids",
+)
+
+
+class AnswerReader:
+    """Fed with the bytes of an answer in any cut, fills an `Answer`. Never raises on what it is fed.
+
+    An event above 1 MiB is skipped; a body above 4 MiB is not parsed (its tokens stay unknown).
+    """
+
+    def __init__(self, answer: Answer, content_type: str) -> None:
+        self.answer = answer
+        answer.streamed = content_type.partition(";")[0].strip().lower() == "text/event-stream"
+        self._is_json = content_type.partition(";")[0].strip().lower() == "application/json"
+        self._rest = b""
+        self._skipping = False
+        self._body = bytearray()
+
+    def feed(self, data: bytes, at_ns: int) -> None:
+        """Take bytes that left for the client at `at_ns` (Unix nanoseconds)."""
+        if not self.answer.streamed:
+            if self._is_json and len(self._body) <= LONGEST_BODY:
+                self._body += data
+            return
+        lines = (self._rest + data).split(b"\n") if self._rest else data.split(b"\n")
+        self._rest = lines.pop()
+        contents = 0
+        for line in lines:
+            if self._skipping:
+                self._skipping = False
+            elif line.startswith(b"data:"):
+                contents += self._event(line[5:].strip())
+        if contents:
+            self.answer.content(at_ns, contents)
+        if len(self._rest) > LONGEST_EVENT:
+            self._rest, self._skipping = b"", True
+
+    def end(self, at_ns: int) -> None:
+        """The whole answer has been sent."""
+        if self.answer.streamed:
+            if self._rest:
+                self.feed(b"\n", at_ns)
+            return
+        self.answer.done = True
+        if self._body and len(self._body) <= LONGEST_BODY:
+            message = _object(bytes(self._body))
+            self._body.clear()
+            if self._facts(message):
+                self.answer.content(at_ns)
+
+    def _event(self, payload: bytes) -> bool:
+        if payload == b"[DONE]":
+            self.answer.done = True
+            return False
+        return self._facts(_object(payload))
+
+    def _facts(self, message: dict[str, Any]) -> bool:
+        """Note counts and endings of one message; True when it carries content."""
+        answer = self.answer
+        if message.get("error") or message.get("object") == "error" or message.get("type") == "error":
+            answer.failed = True
+        if "response" in message:
+            self._responses_end(message)
+        elif message.get("object") == "response":
+            self._response_object(message)
+        if isinstance(model := message.get("model"), str) and answer.model is None:
+            answer.model = model
+        if isinstance(usage := message.get("usage"), dict):
+            self._usage(usage)
+        choices = message.get("choices")
+        if not isinstance(choices, list):
+            kind = message.get("type")
+            is_delta = isinstance(kind, str) and kind.startswith("response.") and kind.endswith(".delta")
+            return (is_delta and bool(message.get("delta"))) or bool(message.get("output"))
+        carried = [self._choice(choice) for choice in choices if isinstance(choice, dict)]
+        return any(carried)
+
+    def _choice(self, choice: dict[str, Any]) -> bool:
+        if isinstance(reason := choice.get("finish_reason"), str):
+            self.answer.finish(reason)
+        said = choice.get("delta") or choice.get("message")
+        if choice.get("text") or choice.get("token_ids"):
+            return True
+        return isinstance(said, dict) and any(said.get(field) for field in CONTENT_FIELDS)
+
+    def _responses_end(self, message: dict[str, Any]) -> None:
+        kind, response = message.get("type"), message.get("response")
+        if isinstance(response, dict) and kind in (
+            "response.completed",
+            "response.incomplete",
+            "response.failed",
+        ):
+            self._response_object(response)
+            self.answer.done = True
+
+    def _response_object(self, response: dict[str, Any]) -> None:
+        if isinstance(status := response.get("status"), str):
+            self.answer.finish(status)
+        if isinstance(model := response.get("model"), str):
+            self.answer.model = model
+        if isinstance(usage := response.get("usage"), dict):
+            self._usage(usage)
+
+    def _usage(self, usage: dict[str, Any]) -> None:
+        answer = self.answer
+        answer.input_tokens = _count(usage, "prompt_tokens", "input_tokens", answer.input_tokens)
+        answer.output_tokens = _count(usage, "completion_tokens", "output_tokens", answer.output_tokens)
+        details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+        if isinstance(details, dict):
+            answer.cached_tokens = _count(details, "cached_tokens", "cached_tokens", answer.cached_tokens)
+
+
+def _object(payload: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(payload)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _count(usage: dict[str, Any], name: str, other: str, known: int | None) -> int | None:
+    value = usage.get(name, usage.get(other))
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if is_count else known

@@ -1,0 +1,22 @@
+-- How each system's spans are read: the adapters' rules, written by the analyzer when it starts.
+CREATE TABLE span_rules
+(
+    key String,
+    dialect LowCardinality(String),
+    root UInt8,
+    ids Array(String),
+    id_form UInt8,
+    calls Array(Tuple(conditions Array(Tuple(String, String)), role UInt8)),
+    plays Array(Tuple(conditions Array(Tuple(String, String)), role UInt8)),
+    attempt String,
+    attempt_base Int8,
+    intervals Array(Tuple(
+        conditions Array(Tuple(String, String)), phase UInt8, covers UInt16, role UInt8, source UInt8, reason String,
+        start_anchor String, start_plus Array(Tuple(String, Float64)), end_anchor String, end_plus Array(Tuple(String, Float64)))),
+    marks Array(Tuple(
+        conditions Array(Tuple(String, String)), name String, rank UInt8, role UInt8,
+        anchor String, plus Array(Tuple(String, Float64)))),
+    facts Array(Tuple(conditions Array(Tuple(String, String)), name String, rank UInt8, role UInt8, key String, value String)),
+    attributes Array(String)
+)
+ENGINE = Memory

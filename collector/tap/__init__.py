@@ -1,0 +1,1 @@
+"""The tap: a streaming reverse proxy that records what the client saw."""
