@@ -27,7 +27,7 @@ class Node:
         return ConfigError(f"{self.where}: {problem}")
 
     def fields(self, what: str, known: Collection[str]) -> dict[str, "Node"]:
-        """Return the members of a mapping; `what` names it in messages. Raises ConfigError on an unknown key."""
+        """Return the members of a mapping, `what` in messages. Raises ConfigError on an unknown key."""
         if not isinstance(self.value, dict):
             raise self.error(f"{what} must be a mapping of {', '.join(sorted(known))}, not {self.value!r}")
         for key, node in self.value.items():
@@ -65,7 +65,11 @@ def read_config(path: Path) -> Node:
     loader = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()
-        return Node(f"{path}:1", None) if root is None else _convert(root, loader, path, 0, iter(range(_MAX_NODES)))
+        return (
+            Node(f"{path}:1", None)
+            if root is None
+            else _convert(root, loader, path, 0, iter(range(_MAX_NODES)))
+        )
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -80,7 +84,9 @@ def _convert(node: yaml.Node, loader: yaml.SafeLoader, path: Path, depth: int, b
     """Convert a YAML node; `budget` bounds what aliases can multiply, `depth` what they can nest."""
     where = f"{path}:{node.start_mark.line + 1}"
     if depth > 20 or next(budget, None) is None:
-        raise ConfigError(f"{where}: more than 20 levels or {_MAX_NODES:,} values; this is not a settings file")
+        raise ConfigError(
+            f"{where}: more than 20 levels or {_MAX_NODES:,} values; this is not a settings file"
+        )
     if isinstance(node, yaml.SequenceNode):
         return Node(where, [_convert(item, loader, path, depth + 1, budget) for item in node.value])
     if not isinstance(node, yaml.MappingNode):

@@ -38,9 +38,15 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./pdscope-data", "path", "Directory of the embedded store; created when missing."),
-    Setting("api", "127.0.0.1:8080", "host:port", "Where REST and the page are served; port 0 picks a free one."),
-    Setting("otlp_grpc", "127.0.0.1:4317", "host:port", "Where OTLP/gRPC is received; port 0 picks a free one."),
-    Setting("otlp_http", "127.0.0.1:4318", "host:port", "Where OTLP/HTTP is received; port 0 picks a free one."),
+    Setting(
+        "api", "127.0.0.1:8080", "host:port", "Where REST and the page are served; port 0 takes a free one."
+    ),
+    Setting(
+        "otlp_grpc", "127.0.0.1:4317", "host:port", "Where OTLP/gRPC is received; port 0 takes a free one."
+    ),
+    Setting(
+        "otlp_http", "127.0.0.1:4318", "host:port", "Where OTLP/HTTP is received; port 0 takes a free one."
+    ),
     Setting("slo", None, "path", "YAML file of objectives; without it one default objective applies."),
     Setting("token", None, "text", "Bearer token; needed to listen anywhere but on loopback.", secret=True),
     Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
@@ -119,7 +125,9 @@ def _from_file(path: Path) -> dict[str, tuple[object, str]]:
     if root.value is None:
         return {}
     fields = root.fields("settings", tuple(_table()))
-    return {name: (node.value, f"{node.where}: {name}") for name, node in fields.items() if node.value is not None}
+    return {
+        name: (node.value, f"{node.where}: {name}") for name, node in fields.items() if node.value is not None
+    }
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[object, str]]:
@@ -151,7 +159,9 @@ def _address(value: object, source: str) -> Address:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"{source}: expected HOST:PORT with a port up to 65535, such as 127.0.0.1:8080, not {value!r}")
+        raise ConfigError(
+            f"{source}: expected HOST:PORT with a port up to 65535, such as 127.0.0.1:8080, not {value!r}"
+        )
     return Address(host, int(port))
 
 

@@ -1,1 +1,1 @@
-"""REST over what was assembled: parameters in, answers out. Computes nothing that is not in a view or in `analyzer.slo`."""
+"""REST: parameters in, answers out. Computes nothing that is not in a view or in `analyzer.slo`."""

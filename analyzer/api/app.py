@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI
@@ -18,7 +19,8 @@ PREFIX = "/api/v1"
 _DESCRIPTION = """
 Why a request missed its TTFT or TPOT objective on prefill/decode-disaggregated LLM serving.
 
-Times are RFC 3339 or Unix seconds; durations are seconds; ratios are fractions; `null` means not measured, never 0.
+Times are RFC 3339 or Unix seconds; durations are seconds; ratios are fractions;
+`null` means not measured, never 0.
 A request belongs to the window in which it started. Every failure has the shape
 `{"error": {"code", "message", "field"}}`.
 """
@@ -52,9 +54,11 @@ def create_app(services: Services) -> FastAPI:
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
     app.state.services = services
-    failures = {status: {"model": ErrorBody} for status in (400, 401, 404, 413, 422, 503)}
+    failures: dict[int | str, dict[str, Any]] = {
+        status: {"model": ErrorBody} for status in (400, 401, 404, 413, 422, 503)
+    }
     for routes in (slo.router, requests.router, telemetry.router, imports.router):
-        app.include_router(routes, prefix=PREFIX, responses={**failures})
+        app.include_router(routes, prefix=PREFIX, responses=failures)
     app.include_router(health.router)
     errors.install(app)
     settings = services.settings

@@ -32,6 +32,7 @@ class Guard:
         self._is_static = is_static
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 401 or 413, or pass the call on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

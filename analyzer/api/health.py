@@ -2,9 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from prometheus_client import generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0
-from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.exposition import choose_encoder
 
 from analyzer.api.models import StatusModel
 from analyzer.api.parameters import Provided
@@ -34,6 +32,5 @@ def readyz(services: Provided) -> JSONResponse:
 @router.get("/metrics", summary="pdscope's own metrics", response_class=Response)
 def metrics(request: Request, services: Provided) -> Response:
     """Answer in the Prometheus text format, or OpenMetrics when asked for."""
-    if "application/openmetrics-text" in request.headers.get("accept", ""):
-        return Response(openmetrics.generate_latest(services.registry), media_type=openmetrics.CONTENT_TYPE_LATEST)
-    return Response(generate_latest(services.registry), media_type=CONTENT_TYPE_PLAIN_1_0_0)
+    encode, content_type = choose_encoder(request.headers.get("accept", ""))
+    return Response(encode(services.registry), media_type=content_type)

@@ -25,10 +25,10 @@ async def import_file(
     services: Provided,
     name: Annotated[
         str | None,
-        Query(max_length=512, description="The file's name: a hint at its format.", examples=["run-1.otlp.pb"]),
+        Query(max_length=512, description="What the report calls the file.", examples=["run-1.otlp.pb"]),
     ] = None,
 ) -> ImportModel:
-    """Store what a file holds; the format is recognised from its content, `Content-Type` and `name` are hints.
+    """Store what a file holds; the format is told by its content.
 
     The body is streamed to disk first, so a connection that breaks stores nothing.
     """
@@ -39,16 +39,15 @@ async def import_file(
     with tempfile.TemporaryDirectory(prefix="pdscope-import-") as directory:
         path = Path(directory) / "body"
         await _save(request, path)
-        given = name or "body"
-        content_type = request.headers.get("content-type")
-        report = await run_in_threadpool(services.importer.import_file, path, given, content_type)
+        report = await run_in_threadpool(services.importer.import_file, path, name or "body")
     return ImportModel(
-        name=name,
+        name=report.name,
         format=report.format,
-        records=report.records,
-        stored=report.stored,
-        refused=report.refused,
-        notes=list(report.notes),
+        exports=report.bodies,
+        spans=report.spans,
+        refused=dict(report.refused),
+        skipped=dict(report.skipped),
+        examples=report.examples,
     )
 
 
@@ -58,7 +57,9 @@ async def _save(request: Request, path: Path) -> None:
             async for chunk in request.stream():
                 await run_in_threadpool(file.write, chunk)
     except ClientDisconnect as error:
-        raise ApiError(400, "bad_body", "the connection broke before the body ended; nothing was stored") from error
+        raise ApiError(
+            400, "bad_body", "the connection broke before the body ended; nothing was stored"
+        ) from error
     except OSError as error:
         reason = "the disk is full" if error.errno == errno.ENOSPC else str(error.strerror)
         raise Unavailable(f"cannot keep the body while it is read: {reason}") from error

@@ -26,6 +26,7 @@ class CallMetrics:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the call on and count how it ended."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

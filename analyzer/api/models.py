@@ -15,14 +15,17 @@ class SelectorModel(BaseModel):
 
 
 class AccountingModel(BaseModel):
-    """What became of the requests: total = evaluated + cancelled + invalid + incomplete, evaluated = met + missed."""
+    """What became of the requests.
+
+    total = evaluated + cancelled + invalid + incomplete; evaluated = met + missed.
+    """
 
     total: int
     evaluated: int
     met: int
     missed: int
     rejected: int = Field(description="Refused by overload (429, 503); evaluated and missed")
-    errored: int = Field(description="Interrupted, timed out, failed, or success that masked a failure; missed")
+    errored: int = Field(description="Interrupted, timed out, failed, or a masked failure; missed")
     cancelled: int = Field(description="Left by the client; not evaluated")
     invalid: int = Field(description="Refused as wrong (other 4xx); not evaluated")
     incomplete: int = Field(description="How it ended, or its TTFT, is not known; not evaluated")
@@ -91,7 +94,7 @@ class PointModel(BaseModel):
     goodput_rps: float
     by_cause: dict[str, int] = Field(examples=[{"insufficient_evidence": 3}])
     by_phase: dict[str, int] = Field(
-        description="Missed requests by longest exposed phase; decode: only TPOT missed; unknown: no timeline",
+        description="Misses by longest exposed phase; decode: only TPOT missed; unknown: no timeline",
         examples=[{"prefill_queue": 2, "kv_transfer": 1}],
     )
 
@@ -106,7 +109,7 @@ class TimeseriesModel(BaseModel):
 class PercentilesModel(BaseModel):
     """Percentiles of one group, in seconds."""
 
-    key: str | None = Field(description="The label; `all` when not grouped, null for requests without the label")
+    key: str | None = Field(description="The label; `all` when not grouped, null for requests without it")
     count: int
     p50: float | None
     p90: float | None
@@ -259,12 +262,13 @@ class RequestDetailModel(RequestModel):
 class ImportModel(BaseModel):
     """What became of every record of an imported file."""
 
-    name: str | None
-    format: str
-    records: int
-    stored: int
-    refused: dict[str, int] = Field(description="Records not stored, by reason", examples=[{"bad_trace_id": 2}])
-    notes: list[str]
+    name: str
+    format: str = Field(examples=["OTLP protobuf, framed"])
+    exports: int = Field(description="Export bodies stored")
+    spans: int = Field(description="Spans stored")
+    refused: dict[str, int] = Field(description="Spans kept out, by reason", examples=[{"bad_trace_id": 2}])
+    skipped: dict[str, int] = Field(description="Records not read or not stored, by reason")
+    examples: list[str] = Field(description="The first records skipped, with their place")
 
 
 class StatusModel(BaseModel):

@@ -53,7 +53,7 @@ def question(
     route: Label = None,
     cohort: Label = None,
     pool: Annotated[str | None, Query(description=f"One of {', '.join(POOLS)}.")] = None,
-    worker: Annotated[str | None, Query(description="Prefill or decode worker that served the request.")] = None,
+    worker: Annotated[str | None, Query(description="Prefill or decode worker of the request.")] = None,
     ttft: Seconds = None,
     tpot: Seconds = None,
     target: Annotated[float | None, Query(description="Override the target, a fraction below 1.")] = None,
@@ -62,7 +62,14 @@ def question(
 
     Raises BadParameter naming the parameter.
     """
-    labels = {"model": model, "tenant": tenant, "route": route, "cohort": cohort, "pool": pool, "worker": worker}
+    labels = {
+        "model": model,
+        "tenant": tenant,
+        "route": route,
+        "cohort": cohort,
+        "pool": pool,
+        "worker": worker,
+    }
     from_ns, to_ns = _window(from_, to)
     scope = Scope(from_ns, to_ns, **{name: _label(value, name) for name, value in labels.items()})
     if scope.pool and scope.pool not in POOLS:
@@ -82,7 +89,9 @@ def _window(from_: str | None, to: str | None) -> tuple[int, int]:
     to_ns = parse_instant(to, "to") if to else time.time_ns()
     from_ns = parse_instant(from_, "from") if from_ else max(0, to_ns - HOUR_NS)
     if from_ns >= to_ns:
-        raise BadParameter("from: the window must start before it ends (`to`, or now)", "from", "bad_time_range")
+        raise BadParameter(
+            "from: the window must start before it ends (`to`, or now)", "from", "bad_time_range"
+        )
     return from_ns, to_ns
 
 
@@ -93,5 +102,5 @@ def _label(value: str | None, field: str) -> str:
 
 
 def _check_number(value: float | None, field: str, below: float) -> None:
-    if value is not None and not (math.isfinite(value) and 1e-9 <= value and value < below):
+    if value is not None and not (math.isfinite(value) and value >= 1e-9 and value < below):
         raise BadParameter(f"{field}: {value!r} is not above 0 and below {below:g}", field)

@@ -48,7 +48,7 @@ class Page:
 def page(
     store: Rows, scope: Scope, objectives: Objectives, filter_: Filter, cursor: str | None, limit: int
 ) -> Page:
-    """Read up to `limit` requests after `cursor`. Raises BadParameter for a cursor of another order or making."""
+    """Read up to `limit` requests after `cursor`. Raises BadParameter for a cursor not of this order."""
     after_value, after_key = _read_cursor(cursor, filter_.order) if cursor else _FIRST
     params = {**scope.params(), **objectives.params(), **filter_.params()}
     total = store.rows(read_sql(__file__, "requests_count"), params)[0]["total"]
@@ -101,7 +101,9 @@ def _read_cursor(cursor: str, order: str) -> tuple[int, str]:
         written_for, position, key = json.loads(data)
         if type(position) is int and abs(position) <= _MAX_INT64 and _HEX_ID.fullmatch(key):
             if written_for != order:
-                raise BadParameter(f"cursor: made for order={written_for!s:.20}, not {order}", "cursor", "bad_cursor")
+                raise BadParameter(
+                    f"cursor: made for order={written_for!s:.20}, not {order}", "cursor", "bad_cursor"
+                )
             return position, key
     except (ValueError, TypeError, RecursionError, binascii.Error, UnicodeError):
         pass

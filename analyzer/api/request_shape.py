@@ -19,6 +19,11 @@ from analyzer.verdict.vocabulary import Cause
 from collector.phases import DECODE_PARTS, TTFT_PARTS, Phase
 
 Row = Mapping[str, Any]
+_TEXTS = (
+    *("request_id", "client_request_id", "system", "model", "tenant", "route", "cohort"),
+    *("outcome", "finish_reason", "ttft_source", "prefill_worker", "decode_worker", "cause"),
+)
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "attempts")
 
 
 def request(row: Row, objectives: Objectives) -> RequestModel:
@@ -47,12 +52,9 @@ def detail(row: Row, objectives: Objectives) -> RequestDetailModel:
 
 
 def _summary(row: Row, objectives: Objectives) -> dict[str, Any]:
-    texts = ("request_id", "client_request_id", "system", "model", "tenant", "route", "cohort", "outcome")
-    texts += ("finish_reason", "ttft_source", "prefill_worker", "decode_worker", "cause")
-    counts = ("input_tokens", "output_tokens", "cached_tokens", "attempts")
     return {
-        **{name: row[name] or None for name in texts},
-        **{name: row[name] for name in counts},
+        **{name: row[name] or None for name in _TEXTS},
+        **{name: row[name] for name in _COUNTS},
         "key": row["key"],
         "trace_id": row["trace"],
         "started_at": rfc3339(row["started_ns"]),

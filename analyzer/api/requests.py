@@ -59,7 +59,7 @@ def one_request(
     asked: Asked,
     services: Provided,
 ) -> Response | RequestDetailModel:
-    """Find one request by any of its ids, whenever it was; of the common parameters only the objective counts."""
+    """Find one request by any of its ids, whenever it was; of the common parameters the objective counts."""
     if "\0" in id_:
         raise BadParameter("id: must not contain NUL", "id")
     rows = request_rows.matching(services.store, asked.objectives, id_)

@@ -31,7 +31,9 @@ router = APIRouter(tags=["objectives"])
 def slo(asked: Asked, services: Provided) -> SloModel:
     """Answer for each objective; a request counts for the first whose selector matches it."""
     answers = attainments(services.store, asked.scope, asked.objectives)
-    window = WindowModel(from_=rfc3339(asked.scope.from_ns), to=rfc3339(asked.scope.to_ns))
+    window = WindowModel.model_validate(
+        {"from": rfc3339(asked.scope.from_ns), "to": rfc3339(asked.scope.to_ns)}
+    )
     return SloModel(window=window, objectives=[_objective(answer) for answer in answers])
 
 
@@ -39,7 +41,9 @@ def slo(asked: Asked, services: Provided) -> SloModel:
 def slo_timeseries(
     asked: Asked,
     services: Provided,
-    step: Annotated[int | None, Query(ge=1, le=31_622_400, description="Seconds; default: about 60 points.")] = None,
+    step: Annotated[
+        int | None, Query(ge=1, le=31_622_400, description="Seconds; default: about 60 points.")
+    ] = None,
 ) -> TimeseriesModel:
     """Answer per step, over all objectives together, with what the missed requests waited for longest."""
     seconds = step or default_step(asked.scope)

@@ -81,9 +81,10 @@ def telemetry(services: Provided) -> TelemetryModel:
     ingest = store.rows(read_sql(__file__, "telemetry_ingest"))[0]
     systems = store.rows(read_sql(__file__, "telemetry_requests"))
     tables = store.rows(read_sql(__file__, "store_sizes"))
+    spans = next((row["table_rows"] for row in tables if row["table"] == "spans"), 0)
     assembled = max((row["newest_sequence"] for row in systems), default=0)
     return TelemetryModel(
-        ingest=_ingest(ingest, stored=next((row["table_rows"] for row in tables if row["table"] == "spans"), 0)),
+        ingest=_ingest(ingest, stored=spans),
         sequences=SequencesModel(stored=ingest["newest_sequence"], assembled=assembled),
         systems=[SystemModel(**row | {"system": row["system"] or None}) for row in systems],
         workers=[_worker(row) for row in store.rows(read_sql(__file__, "telemetry_workers"))],

@@ -18,8 +18,8 @@ def parse_instant(text: str, field: str) -> int:
     ns = _from_rfc3339(matched) if matched else _from_seconds(text)
     if ns is None or not 0 <= ns <= MAX_NS:
         raise BadParameter(
-            f"{field}: {text[:64]!r} is not a time between 1970 and 2100; give RFC 3339 (2026-01-31T12:00:00Z) "
-            "or Unix seconds",
+            f"{field}: {text[:64]!r} is not a time between 1970 and 2100; "
+            "give RFC 3339 (2026-01-31T12:00:00Z) or Unix seconds",
             field,
             "bad_time_range",
         )

@@ -25,12 +25,18 @@ class Client:
             port = parts.port
         except ValueError:
             port = None
-        if parts.scheme not in ("http", "https") or not parts.hostname or (port is None and ":" in parts.netloc):
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or (port is None and ":" in parts.netloc)
+        ):
             raise ConfigError(f"--api {url!r} is not an address such as http://127.0.0.1:8080")
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port = parts.hostname, port
-        self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        self._headers = {"Accept": "application/json"} | (
+            {"Authorization": f"Bearer {token}"} if token else {}
+        )
 
     def get(self, path: str, **params: Any) -> dict[str, Any]:
         """Answer of a GET; parameters that are None are left out."""
@@ -46,7 +52,11 @@ class Client:
         return self._ask("POST", _address(path, params), body, headers)
 
     def _ask(
-        self, method: str, address: str, body: BinaryIO | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        address: str,
+        body: BinaryIO | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         connection = self._kind(self._host, self._port, timeout=600)
         try:
@@ -81,7 +91,7 @@ def _decoded(status: int, text: bytes, url: str) -> dict[str, Any]:
 
 @contextmanager
 def connect(api: str | None, settings: Settings, create: bool = False) -> Iterator[Client]:
-    """Yield a client of the pdscope at `api`, else of the one that holds the data directory, else of one started here.
+    """Yield a client of the pdscope at `api`, else of the one that holds the data directory, else of our own.
 
     Raises ConfigError when there is none and the directory holds no store, unless it may be created.
     """

@@ -7,9 +7,13 @@ import typer
 
 from analyzer.cli.options import ApiOption, JsonOption, TokenOption, settings_of
 
+_MOST_OTHERS = 5
+
 
 def import_(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Captures, telemetry files, or directories of them.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="Captures, telemetry files, or directories of them.")
+    ],
     json: JsonOption = False,
     api: ApiOption = None,
     data: Annotated[Path | None, typer.Option(metavar="PATH", help="Data directory [PDSCOPE_DATA]")] = None,
@@ -44,7 +48,8 @@ def import_(
     # Other files beside the telemetry of a directory are no failure; a file asked for by name is.
     named = {str(path) for path in paths}
     if len(failed) == len(outcomes) or any(outcome["file"] in named for outcome in failed):
-        raise CommandError(f"{len(failed)} of {len(outcomes)} files were not imported: {failed[0]['file']}: {failed[0]['error']}")
+        first = f"{failed[0]['file']}: {failed[0]['error']}"
+        raise CommandError(f"{len(failed)} of {len(outcomes)} files were not imported: {first}")
 
 
 def _import_all(client: Any, files: list[Path], quiet: bool) -> list[dict[str, Any]]:
@@ -62,7 +67,14 @@ def _import_one(client: Any, path: Path, sent: Any) -> dict[str, Any]:
     from analyzer.cli.errors import CommandError
     from collector.errors import ConfigError
 
-    nothing = {"format": None, "records": 0, "stored": 0, "refused": {}, "notes": []}
+    nothing: dict[str, Any] = {
+        "format": None,
+        "exports": 0,
+        "spans": 0,
+        "refused": {},
+        "skipped": {},
+        "examples": [],
+    }
     try:
         with path.open("rb") as file:
             body = _Counted(file, sent)
@@ -71,7 +83,6 @@ def _import_one(client: Any, path: Path, sent: Any) -> dict[str, Any]:
         return {"file": str(path), **nothing, "error": str(error)}
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    answer.pop("name")
     return {"file": str(path), **answer, "error": None}
 
 
@@ -89,24 +100,32 @@ class _Counted:
 
 
 def _print(outcomes: list[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="What became of every record", title_justify="left")
-    table.add_column("file", overflow="fold")
-    table.add_column("format")
-    for name in ("records", "stored"):
+    table = Table(
+        title="What became of every span", title_justify="left", title_style="bold", box=SIMPLE_HEAD
+    )
+    for name in ("file", "format"):
+        table.add_column(name, overflow="fold")
+    for name in ("exports", "spans"):
         table.add_column(name, justify="right")
-    table.add_column("not stored")
-    for outcome in outcomes:
-        refused = ", ".join(f"{count:,} {reason}" for reason, count in outcome["refused"].items())
-        remarks = "; ".join(filter(None, [outcome["error"], refused, *outcome["notes"]]))
-        style = "red" if outcome["error"] else None
-        table.add_row(
-            outcome["file"], outcome["format"] or "–", f"{outcome['records']:,}", f"{outcome['stored']:,}", remarks, style=style
-        )
-    if len(outcomes) > 1:
-        totals = (f"{sum(outcome[name] for outcome in outcomes):,}" for name in ("records", "stored"))
+    table.add_column("not stored", overflow="fold")
+    read = [outcome for outcome in outcomes if not outcome["error"]]
+    for outcome in read:
+        kept_out = [f"{count:,} spans: {reason}" for reason, count in outcome["refused"].items()]
+        skipped = [f"{count:,} records: {reason}" for reason, count in outcome["skipped"].items()]
+        counts = (f"{outcome[name]:,}" for name in ("exports", "spans"))
+        table.add_row(outcome["file"], outcome["format"], *counts, "; ".join([*kept_out, *skipped]))
+    if len(read) > 1:
+        totals = (f"{sum(outcome[name] for outcome in read):,}" for name in ("exports", "spans"))
         table.add_section()
         table.add_row("all", "", *totals, "")
-    Console().print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    others = [outcome for outcome in outcomes if outcome["error"]]
+    for outcome in others[:_MOST_OTHERS]:
+        console.print(f"not imported: {outcome['file']}: {outcome['error']}", style="dim", soft_wrap=True)
+    if len(others) > _MOST_OTHERS:
+        console.print(f"… and {len(others) - _MOST_OTHERS} more files that are not telemetry", style="dim")

@@ -62,7 +62,7 @@ def main() -> None:
         _fail(error, 2)
     except BrokenPipeError:
         # The reader of a pipe left: nothing more to say, and nothing to flush.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         sys.exit(141)
 
 

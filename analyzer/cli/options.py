@@ -11,7 +11,9 @@ from collector.settings import SETTINGS, Setting, Settings, resolve
 
 ApiOption = Annotated[
     str | None,
-    typer.Option("--api", metavar="URL", help="REST address of a running pdscope; default: the one that holds --data."),
+    typer.Option(
+        "--api", metavar="URL", help="REST address of a running pdscope; default: the one that holds --data."
+    ),
 ]
 TokenOption = Annotated[
     str | None, typer.Option(envvar="PDSCOPE_TOKEN", show_envvar=True, hidden=True, help="Bearer token.")

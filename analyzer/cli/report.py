@@ -14,7 +14,10 @@ Seconds = Annotated[float | None, typer.Option(help="Override the objective, in 
 
 def report(
     from_: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="RFC 3339 or Unix seconds; default: an hour before --to.")
+        str | None,
+        typer.Option(
+            "--from", metavar="TIME", help="RFC 3339 or Unix seconds; default: an hour before --to."
+        ),
     ] = None,
     to: Annotated[str | None, typer.Option(metavar="TIME", help="Default: now.")] = None,
     model: Label = None,
@@ -63,4 +66,11 @@ def _ask(client: Any, asked: dict[str, Any], slowest: int) -> dict[str, Any]:
     metrics = ("ttft", "tpot", "e2e", *TTFT_PARTS)
     latency = {metric: client.get("/latency", metric=metric, **asked)["rows"][0] for metric in metrics}
     listed = client.get("/requests", order="slowest", limit=slowest, **asked)["requests"] if slowest else []
-    return {"slo": slo, "latency": latency, "slowest": listed}
+    newest = None if any(item["requests"]["total"] for item in slo["objectives"]) else _newest(client)
+    return {"slo": slo, "latency": latency, "slowest": listed, "newest": newest}
+
+
+def _newest(client: Any) -> str | None:
+    """When the newest request of all started, for those who asked about a window without any."""
+    found = client.get("/requests", from_="0", to="2100-01-01T00:00:00Z", limit=1)["requests"]
+    return str(found[0]["started_at"]) if found else None

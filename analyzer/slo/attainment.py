@@ -32,7 +32,8 @@ class Rows(Protocol):
 class Accounting:
     """What became of the requests of a window (telemetry convention, Accounting).
 
-    total = evaluated + cancelled + invalid + incomplete; evaluated = met + missed; rejected and errored are missed.
+    total = evaluated + cancelled + invalid + incomplete; evaluated = met + missed.
+    Rejected and errored ones are among the missed.
     """
 
     total: int = 0
@@ -152,11 +153,11 @@ def _cumulative(spans: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> dict
 
 
 def _gpu_hours(store: Rows, workers: set[str], scope: Scope) -> tuple[float | None, str]:
-    """Hours of all accelerators of the workers; None with the reason when one does not say how many it has."""
+    """Hours of all accelerators of the workers; None and why when one does not say how many it has."""
     named = sorted(workers - {""})
     if not named:
         return None, "no worker is known to have served the window"
     row = store.rows(read_sql(__file__, "gpus"), {"workers": named})[0]
     if row["unknown"]:
-        return None, f"{row['unknown']} of {len(named)} workers that served the window do not say pd.gpus"
+        return None, f"{row['unknown']} of {len(named)} workers of the window do not say pd.gpus"
     return row["gpus"] * scope.seconds / 3600, ""

@@ -1,6 +1,8 @@
 """Percentiles of TTFT, TPOT, end-to-end time and phases, by label."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from analyzer.slo.attainment import Rows
 from analyzer.slo.objectives import Objectives
@@ -47,10 +49,12 @@ def latency(
     rows = [] if metric == "itl" else store.rows(read_sql(__file__, "latency"), params)
     if not rows and by is None:
         return [Percentiles("all", 0)]
-    return [
-        Percentiles(row["key"] or None, row["requests"], *map(_seconds, row["quantiles"]), _seconds(row["longest"]))
-        for row in rows
-    ]
+    return [_percentiles(row) for row in rows]
+
+
+def _percentiles(row: Mapping[str, Any]) -> Percentiles:
+    p50, p90, p95, p99 = map(_seconds, row["quantiles"])
+    return Percentiles(row["key"] or None, row["requests"], p50, p90, p95, p99, _seconds(row["longest"]))
 
 
 def _metric_params(metric: str, raw: bool) -> dict[str, object]:

@@ -1,12 +1,12 @@
-"""Service level objectives of TTFT and TPOT: read from `slo.yaml`, resolved per request by the first selector that matches.
+"""Objectives of TTFT and TPOT, from `slo.yaml`: the first whose selector matches a request counts.
 
-    objectives:
-      - name: chat-short
-        selector: {model: llama-70b, route: chat, tenant: acme, input_bucket: 0-1K}   # each member optional
-        ttft: 1.5          # seconds to the first token
-        tpot: 0.04         # seconds per output token after the first
-        target: 0.99       # fraction of evaluated requests that must meet both
-        period_days: 30    # the error budget's period
+objectives:
+  - name: chat-short
+    selector: {model: llama-70b, route: chat, tenant: acme, input_bucket: 0-1K}   # each member optional
+    ttft: 1.5          # seconds to the first token
+    tpot: 0.04         # seconds per output token after the first
+    target: 0.99       # fraction of evaluated requests that must meet both
+    period_days: 30    # the error budget's period
 """
 
 from dataclasses import dataclass, replace

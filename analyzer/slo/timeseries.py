@@ -26,7 +26,7 @@ class Point:
     met: int = 0
     missed: int = 0
     by_phase: Counter[str] = field(default_factory=Counter)
-    """Missed requests by longest exposed phase; `decode` when only TPOT missed, `unknown` without a timeline."""
+    """Misses by longest exposed phase; `decode` when only TPOT missed, `unknown` without a timeline."""
     by_cause: Counter[str] = field(default_factory=Counter)
 
     @property

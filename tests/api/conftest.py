@@ -1,5 +1,6 @@
 """One embedded store for the tests of this folder: an engine opens one path at a time in a process."""
 
+import gc
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -20,6 +21,8 @@ def open_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     store = Store.open(tmp_path_factory.mktemp("store"))
     yield store
     store.close()
+    # Clients of ended threads hold the engine until they are collected.
+    gc.collect()
 
 
 @pytest.fixture

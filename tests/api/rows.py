@@ -22,7 +22,7 @@ def key_of(name: str) -> bytes:
 def a_request(at: float = 0.0, **given: Any) -> dict[str, Any]:
     """One answered request that started `at` seconds after NOON.
 
-    `ttft`, `tpot`, `e2e` in seconds; `exposed` and `own` by phase in seconds (the rest of TTFT is unattributed).
+    `ttft`, `tpot`, `e2e` in seconds; `exposed` and `own` by phase (the rest of TTFT is unattributed).
     """
     name = given.pop("name", f"request-{next(_numbers)}")
     ttft, tpot, e2e = given.pop("ttft", 0.5), given.pop("tpot", 0.01), given.pop("e2e", 1.0)
