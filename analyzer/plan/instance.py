@@ -123,6 +123,8 @@ class Instance:
                 self._prefill(until)
                 continue
             if not running:
+                if decode:
+                    continue  # what joined wanted one token only, and has it
                 return  # the head waits for KV that another worker still has to read
             self._decode(until if waiting or self.taken == len(ready) else min(until, ready[self.taken]))
 

@@ -128,11 +128,11 @@ def figures(run: Run, objective: Objective, window: Window) -> Figures:
 def step_percentile(stretches: Floats, window: Window, q: float) -> float | None:
     """Token-weighted percentile of the duration of steps in `window`, without listing the steps.
 
-    `stretches` has a row per stretch: start_s, steps, decodes, first step_s, growth per step. A stretch is
+    `stretches` has a row per stretch: start_s, steps, decodes, first step_s, growth per step. A step is
     inside when it starts inside. The weight of steps no longer than v is closed-form per stretch, so the
     smallest v that reaches the share q is found by bisection (to 1e-12 s).
     """
-    rows = stretches[(stretches[:, 0] > window.start_s) & (stretches[:, 0] < window.end_s)]
+    rows = _inside(stretches, window)
     if not len(rows):
         return None
     steps, decodes, first, growth = rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4]
@@ -148,6 +148,22 @@ def step_percentile(stretches: Floats, window: Window, q: float) -> float | None
         else:
             low = middle
     return high
+
+
+def _inside(stretches: Floats, window: Window) -> Floats:
+    """The stretches without the steps that start outside the window; few of them cross its edges."""
+    start, steps, _, first, growth = stretches.T
+    end = start + steps * (first + growth * (steps - 1) / 2)
+    rows = stretches[(end > window.start_s) & (start < window.end_s)].copy()
+    crossing = (start <= window.start_s) | (end >= window.end_s)
+    for k in np.flatnonzero(crossing[(end > window.start_s) & (start < window.end_s)]):
+        at, count, _, seconds, more = rows[k]
+        j = np.arange(count)
+        starts = at + j * (seconds + more * (j - 1) / 2)
+        kept = j[(starts > window.start_s) & (starts < window.end_s)]
+        skipped = kept[0] if len(kept) else 0
+        rows[k, 1], rows[k, 3] = len(kept), seconds + more * skipped
+    return rows[rows[:, 1] > 0]
 
 
 def _weight(value: float, steps: Floats, decodes: Floats, first: Floats, growth: Floats) -> float:
