@@ -1,6 +1,6 @@
 """One layout under one workload: the conservation checks, the simulation and the verdict on both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from analyzer.plan.demand import demands
@@ -19,10 +19,10 @@ REFUSED_AT = ("mean", "p95")
 class Contract:
     """What a layout must reach: the objectives, by what share of requests, with queues below a ceiling."""
 
-    objective: Objective = Objective()
+    objective: Objective = field(default_factory=Objective)
     attainment: float = 0.95
     ceiling: float = 0.85
-    window: Window = Window()
+    window: Window = field(default_factory=Window)
 
     def __post_init__(self) -> None:
         for name, value in (("attainment", self.attainment), ("utilisation ceiling", self.ceiling)):
@@ -61,7 +61,8 @@ def _missed(result: Figures, contract: Contract) -> list[str]:
     if result.met >= contract.attainment:
         return []
     return [
-        f"{100 * result.met:.1f} % of requests meet both objectives; {100 * contract.attainment:g} % are asked for"
+        f"{100 * result.met:.1f} % of requests meet both objectives; "
+        f"{100 * contract.attainment:g} % are asked for"
     ]
 
 

@@ -102,6 +102,19 @@ class WorkerLoss:
             raise BadPlan(f"worker loss: back_s ({self.back_s}) is not after at_s ({self.at_s})")
 
 
+def parse_loss(text: str) -> WorkerLoss:
+    """A loss from `POOL:WORKER:AT_S` or `POOL:WORKER:AT_S:BACK_S`, such as decode:0:60:120."""
+    parts = text.split(":")
+    try:
+        pool, worker, *times = parts
+        at, back = (*map(float, times), inf)[:2]
+        return WorkerLoss(Pool(pool), int(worker), at, back)
+    except ValueError as error:
+        raise BadPlan(
+            f"loss {text!r} is not POOL:WORKER:AT_S[:BACK_S] with a pool of {', '.join(Pool)}"
+        ) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a simulation takes as given, the same for every layout it compares.

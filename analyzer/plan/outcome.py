@@ -163,7 +163,8 @@ def _inside(stretches: Floats, window: Window) -> Floats:
         kept = j[(starts > window.start_s) & (starts < window.end_s)]
         skipped = kept[0] if len(kept) else 0
         rows[k, 1], rows[k, 3] = len(kept), seconds + more * skipped
-    return rows[rows[:, 1] > 0]
+    kept_rows: Floats = rows[rows[:, 1] > 0]
+    return kept_rows
 
 
 def _weight(value: float, steps: Floats, decodes: Floats, first: Floats, growth: Floats) -> float:

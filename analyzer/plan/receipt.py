@@ -1,8 +1,6 @@
 """Write a topology receipt: what was assumed, what was tried, what came out, in a form others can check."""
 
-import csv
 import hashlib
-import io
 import json
 import platform
 from collections.abc import Sequence
@@ -15,6 +13,7 @@ import numpy as np
 
 from analyzer.plan.errors import BadPlan
 from analyzer.plan.evaluate import Contract, Evaluation
+from analyzer.plan.headline import headline, matrix_text
 from analyzer.plan.layout import Colocated, Layout, Settings
 from analyzer.plan.provenance import Input, Label
 from analyzer.plan.receipt_model import SCHEMA, Receipt
@@ -32,11 +31,6 @@ FALLBACK = [
 STEP_INPUTS = ("step_weights_s", "step_context_s_per_token", "step_compute_s_per_token", "step_overhead_s")
 LINK_INPUTS = ("layers", "nics", "nic_bytes_per_s", "link_efficiency", "transfer_overhead_s")
 NEEDED_INPUTS = (*STEP_INPUTS, *LINK_INPUTS, "kv_bytes_per_token", "accelerators_per_instance")
-
-MATRIX_COLUMNS = (
-    "scenario", "layout", "accelerators", "workload", "measured", "met_count", "ttft50_s", "ttft95_s", "tpot50_s",
-    "tpot95_s", "itl99_s", "accepted",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,7 @@ def build_receipt(
     if len(set(names)) != len(names):
         raise BadPlan("two workloads of a receipt have the same name")
     scenarios = [_scenario(k, evaluation, accelerators) for k, evaluation in enumerate(evaluations, start=1)]
-    matrix = _matrix(scenarios)
+    matrix = matrix_text(scenarios)
     receipt: dict[str, Any] = {
         "schema_version": SCHEMA,
         "label": str(Label.MODELLED),
@@ -258,61 +252,3 @@ def _scenario(number: int, evaluation: Evaluation, accelerators: int) -> dict[st
         "accepted": evaluation.accepted,
         "reasons": list(evaluation.reasons),
     }
-
-
-def headline(scenarios: list[dict[str, Any]]) -> dict[str, Any]:
-    """The layout with the fewest accelerators that every workload accepts; colocated first, then by figures."""
-    by_layout: dict[str, list[dict[str, Any]]] = {}
-    for scenario in scenarios:
-        by_layout.setdefault(scenario["layout"]["name"], []).append(scenario)
-    worst = [min(group, key=_attainment) for group in by_layout.values() if all(s["accepted"] for s in group)]
-    if not worst:
-        empty = dict.fromkeys(
-            (
-                "layout",
-                "accelerators",
-                "scenario",
-                "attainment",
-                "ttft95_s",
-                "tpot95_s",
-                "highest_utilisation",
-            )
-        )
-        return {"label": "modelled", **empty, "statement": "No layout tried meets the contract (modelled)."}
-    best = min(worst, key=_preference)
-    group = by_layout[best["layout"]["name"]]
-    layout = best["layout"]
-    used = max(queue["utilisation"] for s in group for queue in s["queues"] if queue["moment"] == "p95")
-    return {
-        "label": "modelled",
-        "layout": layout["name"],
-        "accelerators": layout["accelerators"],
-        "scenario": best["id"],
-        "attainment": _attainment(best),
-        "ttft95_s": best["result"]["ttft95_s"],
-        "tpot95_s": best["result"]["tpot95_s"],
-        "highest_utilisation": used,
-        "statement": f"{layout['name']} on {layout['accelerators']} accelerators is the smallest layout tried that "
-        "meets the contract (modelled).",
-    }
-
-
-def _attainment(scenario: dict[str, Any]) -> float:
-    result = scenario["result"]
-    return float(result["met_count"] / result["measured"]) if result["measured"] else 0.0
-
-
-def _preference(scenario: dict[str, Any]) -> tuple[int, bool, float, str]:
-    layout = scenario["layout"]
-    return layout["accelerators"], layout["kind"] != "colocated", -_attainment(scenario), layout["name"]
-
-
-def _matrix(scenarios: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(MATRIX_COLUMNS)
-    for s in scenarios:
-        flat = {**s["result"], "scenario": s["id"], "layout": s["layout"]["name"], "workload": s["workload"],
-                "accelerators": s["layout"]["accelerators"], "accepted": str(s["accepted"]).lower()}  # fmt: skip
-        rows.writerow(["" if flat[column] is None else flat[column] for column in MATRIX_COLUMNS])
-    return text.getvalue()

@@ -204,7 +204,7 @@ class Rejected(Part):
 
 
 class Headline(Part):
-    """The smallest layout accepted under every workload, by its worst one; null: none is."""
+    """The smallest layout accepted under every workload, by its worst one (attainment, then TTFT95)."""
 
     label: Literal["modelled"]
     layout: str | None

@@ -41,8 +41,8 @@ def sweep(
         raise BadPlan("nothing to sweep: no workloads or no layouts")
     if requests > MAX_REQUESTS:
         raise BadPlan(
-            f"{len(layouts)} layouts x {len(workloads)} workloads are {requests} simulated requests; the limit "
-            f"is {MAX_REQUESTS}. Sweep fewer layouts or a shorter workload"
+            f"{len(layouts)} layouts x {len(workloads)} workloads are {requests} simulated requests; "
+            f"the limit is {MAX_REQUESTS}. Sweep fewer layouts or a shorter workload"
         )
     for layout in layouts:
         settings.check(layout)

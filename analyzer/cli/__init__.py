@@ -1,0 +1,1 @@
+"""The pdscope command: one module per sub-command."""
