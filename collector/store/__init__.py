@@ -1,0 +1,5 @@
+"""Connecting to ClickHouse, the schema, and the insert that lets ClickHouse parse OTLP."""
+
+from collector.store.store import InsertResult, Store
+
+__all__ = ["InsertResult", "Store"]

@@ -1,0 +1,168 @@
+"""One ClickHouse, embedded or a server, behind one small interface."""
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import clickhouse_connect
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError
+
+from collector.errors import BadBody, StoreBusy, StoreError
+from collector.store.lock import DirectoryLock
+from collector.store.migrate import migrate
+
+_SETTINGS = {
+    "session_timezone": "UTC",
+    "async_insert": 0,
+    "use_query_condition_cache": 0,
+}
+_OTLP_PROTO = (Path(__file__).parent / "otlp.proto").read_text("utf-8")
+_INSERT_SETTINGS = {
+    "format_schema_source": "string",
+    "format_schema": _OTLP_PROTO,
+    "format_schema_message_name": "Export",
+    "max_threads": 1,
+    "max_insert_threads": 1,
+}
+_SEQUENCE_TAG = b"\xc0\x3e"
+"""Wire tag of `Export.ingest_sequence` (field 1000, varint)."""
+
+
+@dataclass(frozen=True)
+class InsertResult:
+    """What an insert did: its ingest sequence, spans offered, and how many were kept out by reason."""
+
+    sequence: int
+    spans: int
+    refused: Mapping[str, int]
+
+
+class Store:
+    """A ClickHouse with pdscope's schema. Thread-safe: each thread gets a client of its own."""
+
+    def __init__(self, path: Path | None):
+        """Open the embedded store in `path` (created when missing), or an in-memory one when `path` is None.
+
+        Raises StoreBusy when another process holds it, StoreTooNew, StoreError.
+        """
+        self.path = path
+        self._local = threading.local()
+        self._insert_lock = threading.Lock()
+        self._lock = DirectoryLock(path) if path else None
+        try:
+            self.command("SELECT 1")
+            migrate(self)
+            self._sequence = int(self.query("SELECT max(ingest_sequence) FROM ingest_log")[0][0])
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls, target: str | os.PathLike[str]) -> "Store":
+        """Open the store at `target`: a directory, or ':memory:'."""
+        return cls(None if str(target) == ":memory:" else Path(target))
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence of the newest stored insert; everything up to it can be read."""
+        return self._sequence
+
+    def close(self) -> None:
+        """Release this thread's client and the directory."""
+        client = getattr(self._local, "client", None)
+        if client is not None:
+            client.close()
+            self._local.client = None
+        if self._lock:
+            self._lock.release()
+
+    def query(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Rows of a SELECT as tuples; values are only ever bound parameters."""
+        try:
+            return list(self._client().query(sql, parameters=dict(params or {})).result_rows)
+        except ClickHouseError as error:
+            raise StoreError(f"query failed: {_first_line(error)}") from error
+
+    def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Rows of a SELECT as dictionaries by column name."""
+        try:
+            return list(self._client().query(sql, parameters=dict(params or {})).named_results())
+        except ClickHouseError as error:
+            raise StoreError(f"query failed: {_first_line(error)}") from error
+
+    def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
+        """Run a statement that returns no rows (DDL, INSERT … SELECT)."""
+        try:
+            return self._client().command(sql, parameters=dict(params or {}))
+        except ClickHouseError as error:
+            raise StoreError(f"statement failed: {_first_line(error)}") from error
+
+    def insert(self, table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
+        """Insert rows into one of pdscope's own tables."""
+        try:
+            self._client().insert(table, rows, column_names=list(columns))
+        except ClickHouseError as error:
+            raise StoreError(f"insert into {table} failed: {_first_line(error)}") from error
+
+    def insert_traces(self, bodies: Sequence[bytes]) -> InsertResult:
+        """Store OTLP trace exports (serialized ExportTraceServiceRequest) as one batch; returns when it can be read.
+
+        Concatenated bodies are one valid message, so ClickHouse parses them all at once. Raises BadBody when any
+        of them cannot be parsed; then none is stored. Raises StoreError when the store fails.
+        """
+        with self._insert_lock:
+            sequence = self._sequence + 1
+            block = b"".join(bodies) + _SEQUENCE_TAG + _varint(sequence)
+            try:
+                self._client().raw_insert(
+                    "otlp_in", insert_block=block, settings=_INSERT_SETTINGS, fmt="ProtobufSingle"
+                )
+            except ClickHouseError as error:
+                # A batch can fail after some of its views were written: its sequence is not used again.
+                self._sequence = sequence
+                if "PROTOBUF" in str(error) or "Protobuf" in str(error) or "CANNOT_PARSE" in str(error):
+                    raise BadBody(f"not an OTLP trace export: {_first_line(error)}") from error
+                raise StoreError(f"storing spans failed: {_first_line(error)}") from error
+            self._sequence = sequence
+        return self._insert_result(sequence)
+
+    def _insert_result(self, sequence: int) -> InsertResult:
+        rows = self.rows("SELECT * FROM ingest_log WHERE ingest_sequence = {s:UInt64}", {"s": sequence})
+        refused: dict[str, int] = {}
+        for reason in ("bad_trace_id", "bad_span_id", "bad_start", "bad_end"):
+            count = sum(row[reason] for row in rows)
+            if count:
+                refused[reason] = count
+        return InsertResult(sequence, sum(row["spans"] for row in rows), refused)
+
+    def _client(self) -> Client:
+        client: Client | None = getattr(self._local, "client", None)
+        if client is None:
+            try:
+                client = clickhouse_connect.get_client(
+                    interface="chdb", path=str(self.path) if self.path else ":memory:", settings=_SETTINGS
+                )
+            except (ClickHouseError, RuntimeError) as error:
+                raise StoreBusy(
+                    f"cannot open the store at {self.path}: {_first_line(error)}; "
+                    "one process holds one embedded store, stop the other or give --data another directory"
+                ) from error
+            self._local.client = client
+        return client
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0][:500]
