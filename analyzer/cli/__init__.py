@@ -1,1 +1,1 @@
-"""The pdscope command: one module per sub-command."""
+"""The `pdscope` command."""

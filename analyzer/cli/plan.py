@@ -296,7 +296,7 @@ def verify_file(
 ) -> None:
     """Work a receipt's figures out again, by other code than wrote them.
 
-    Exit code 0: verified. 1: rejected, with the reasons. 3: nothing wrong found, but not all could be checked.
+    Exit code 0: verified. 1: rejected, with the reasons. 3: nothing wrong found, not all checked.
 
     Example:
 

@@ -299,6 +299,7 @@ class _Clock:
     def _fail(self, request: int, why: End) -> None:
         self.end[request] = why
         self.ticket[request] += 1
+        self._let_go(request)
 
     def _lost(self, number: int) -> tuple[WorkerLoss, _Worker]:
         loss = self.settings.losses[number]

@@ -81,6 +81,8 @@ class Instance:
         """Start of the next step that may emit something if nothing more is injected; inf when idle."""
         if self.taken < len(self.ready):
             return max(self.t, self.ready[self.taken])
+        if self.waiting and self.role is Role.DECODE and len(self.running) < self.max_seqs:
+            return self.t
         if self.waiting and self.role is not Role.DECODE and self._can_prefill():
             if self.left <= self.budget - len(self.running):
                 return self.t
@@ -125,30 +127,34 @@ class Instance:
             if not running:
                 if decode:
                     continue  # what joined wanted one token only, and has it
-                return  # the head waits for KV that another worker still has to read
+                # the head waits for KV that another worker still has to read; only arrivals pass the time
+                if self.taken == len(ready) or ready[self.taken] >= until:
+                    return
+                self.t = max(self.t, ready[self.taken])
+                continue
             self._decode(until if waiting or self.taken == len(ready) else min(until, ready[self.taken]))
 
     def _join(self, request: int) -> None:
         """Start decoding `request`: its first token exists, output - 1 steps are left."""
         steps = self.workload.output[request] - 1
-        self.context += self.workload.prompt[request]
         if steps:
+            self.context += self.workload.prompt[request]
             heappush(self.running, (self.step + steps) << _SLOT_BITS | request)
         else:
             self._leave(request)
 
     def _leave(self, request: int) -> None:
         self.finished.append((self.t, request))
-        tokens = self.workload.prompt[request] + self.workload.output[request]
-        self.context -= tokens - self.surplus
         if self.role is Role.COLOCATED:
-            self.kv_free += tokens
+            self.kv_free += self.workload.prompt[request] + self.workload.output[request]
 
     def _finish(self) -> None:
         """Let every sequence leave whose last step has just ended."""
         running, bound = self.running, (self.step + 1) << _SLOT_BITS
         while running and running[0] < bound:
-            self._leave(heappop(running) & _SLOT_MASK)
+            request = heappop(running) & _SLOT_MASK
+            self.context -= self.workload.prompt[request] + self.workload.output[request] - self.surplus
+            self._leave(request)
 
     def _decode(self, until: float) -> None:
         """A stretch of steps in which only decodes run, cut by the next finish and by `until`."""

@@ -106,9 +106,11 @@ def parse_loss(text: str) -> WorkerLoss:
     """A loss from `POOL:WORKER:AT_S` or `POOL:WORKER:AT_S:BACK_S`, such as decode:0:60:120."""
     parts = text.split(":")
     try:
-        pool, worker, *times = parts
-        at, back = (*map(float, times), inf)[:2]
-        return WorkerLoss(Pool(pool), int(worker), at, back)
+        pool, worker, at = parts[:3]
+        back = float(parts[3]) if len(parts) == 4 else inf
+        if len(parts) > 4:
+            raise ValueError(text)
+        return WorkerLoss(Pool(pool), int(worker), float(at), back)
     except ValueError as error:
         raise BadPlan(
             f"loss {text!r} is not POOL:WORKER:AT_S[:BACK_S] with a pool of {', '.join(Pool)}"

@@ -122,10 +122,10 @@ def _worker(
 
     def join(request: int) -> None:
         nonlocal context
-        context += rows[request][1]
         if rows[request][2] == 1:
-            leave(request)
+            trail.last[request] = t
         else:
+            context += rows[request][1]
             heappush(decodes, (step + rows[request][2] - 1, request))
 
     while nxt < len(arrivals) or decodes or prompts or seats:
