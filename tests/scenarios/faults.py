@@ -215,9 +215,7 @@ def _thin_lines(spec: Spec, rng: Rng) -> Spec:
 @fault("contention", "transfer_delay.contention", "transfer", prepare=_thin_lines)
 def _contention(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
     """All workers share one uplink that does its line rate and is asked for about that much."""
-    return lambda spec: replace(
-        spec, links=replace(spec.links, shared=True), workload=replace(spec.workload, burst_cv=1.25)
-    )
+    return _with("links", shared=True)
 
 
 @fault("small_blocks", "transfer_delay.many_small_blocks", "transfer")
@@ -344,11 +342,17 @@ def _long_answers(spec: Spec, rng: Rng) -> Spec:
     spec = d.with_prefill(spec, spec.prefill.workers, _u(rng, 0.25, 0.35))
     spec = d.with_decode(spec, 2, _u(rng, 0.25, 0.35))
     kv_tokens = round(spec.decode.slots * (d.mean_prompt(spec) + spec.workload.output_median) * 1.4)
-    return _with("decode", reserve_output=False, kv_tokens=kv_tokens)(spec)
+    decode = replace(spec.decode, reserve_output=False, kv_tokens=kv_tokens)
+    decode = replace(
+        decode, ctx_s=decode.ctx_s / 5, seq_s=decode.seq_s / 3, restore_token_s=_u(rng, 1e-3, 3e-3)
+    )
+    return replace(spec, decode=decode, ttft_slack=spec.ttft_slack * 12, tpot_slack=1.1)
 
 
 def _by_preemption(life: Life, objective: Objective) -> str:
-    return "preemption" if life.preempted else "pool_imbalance.decode_starved"
+    tpot = life.tpot_s()
+    slow = tpot is not None and tpot > objective.tpot
+    return "preemption" if life.preempted and slow else "pool_imbalance.decode_starved"
 
 
 @fault("little_kv", "preemption", "decode", prepare=_long_answers, label=_by_preemption)
@@ -358,7 +362,7 @@ def _little_kv(spec: Spec, objective: Objective, rng: Rng, strength: float) -> C
     busy = load.rate * d.holding_s(spec, spec.decode.slots * 0.3) / spec.decode.workers
     usual = busy * (d.mean_prompt(spec) + load.output_median * 0.55)
     least = 2.7 * load.prompt_median + 2.7 * load.output_median
-    return _with("decode", kv_tokens=round(max(least, usual * _u(rng, 1.0, 1.2) / strength)))
+    return _with("decode", kv_tokens=round(max(least, usual * _u(rng, 1.25, 1.4) / strength**0.4)))
 
 
 def _long_documents(spec: Spec, rng: Rng) -> Spec:

@@ -38,7 +38,9 @@ class Scenario:
     kind: str
     truth: Truth
     clocks: dict[str, Clock]
-    fresh: bool  # workers were started shortly before the window
+    fresh: frozenset[str]  # pools whose workers were started shortly before the window
+    history: int  # requests of a healthy time before the window that are shown too
+    scrape_s: int
 
     @property
     def run(self) -> Run:
@@ -72,8 +74,12 @@ def scenario(
             both = changes[fault.name](both)
         runs[frozenset(changes)] = play(both)
     truth = Truth(objective, kinds, runs)
-    fresh = any(fault.name == "cold_start" for fault in kinds) or rng.random() < 0.08
-    return Scenario(index, seed, kind, truth, _clocks(rng, truth.played), bool(fresh))
+    if kind == DECOY and not truth.attained:
+        kind = ONE  # harmful however weak
+    clocks = _clocks(rng, truth.played)
+    fresh = _fresh(rng, truth.played.spec)
+    history = 80 if rng.random() < 0.6 else 0
+    return Scenario(index, seed, kind, truth, clocks, fresh, history, int(rng.choice([1, 2, 5])))
 
 
 def _choose(
@@ -120,7 +126,7 @@ def _planted(
         change = fault.plant(base, objective, np.random.default_rng(drawn), strength)
         run = play(change(base))
         share = _missed(run.lives, objective)
-        if (kind == DECOY) == (share < WANTED_MISSES):
+        if share == 0.0 if kind == DECOY else share >= WANTED_MISSES:
             break
         strength *= 0.5 if kind == DECOY else GROWTH
     return change, run
@@ -144,3 +150,12 @@ def _clocks(rng: np.random.Generator, run: Run) -> dict[str, Clock]:
         name: Clock(round(size), float(drift))
         for name, size, drift in zip(chosen, sizes.tolist(), drifts.tolist(), strict=True)
     }
+
+
+def _fresh(rng: np.random.Generator, spec: Spec) -> frozenset[str]:
+    """Pools that have just started: those that are cold, and now and then one that is not."""
+    cold = {"prefill": spec.prefill.cold_workers > 0, "decode": spec.decode.cold_workers > 0}
+    if spec.links.connect_s > 0:
+        cold = dict.fromkeys(cold, True)
+    warm = {str(rng.choice(["prefill", "decode"]))} if rng.random() < 0.05 else set()
+    return frozenset({pool for pool, is_cold in cold.items() if is_cold} | warm)

@@ -50,12 +50,12 @@ class Ask:
 def asks(spec: Spec) -> list[Ask]:
     """The requests of a scenario in order of arrival."""
     load, n = spec.workload, spec.workload.requests
-    rng = np.random.default_rng([spec.seed, 11])
+    of_gaps, of_prompts, of_outputs, of_rest = (np.random.default_rng([spec.seed, i]) for i in range(4))
     shape = 1.0 / load.burst_cv**2
-    gaps = rng.gamma(shape, 1.0 / shape, n) / load.rate
-    prompts = _lengths(rng.standard_normal(n), load.prompt_median, load.prompt_sigma, 16)
-    outputs = _lengths(rng.standard_normal(n), load.output_median, load.output_sigma, 6)
-    uniforms = rng.random((n, len(Draws._fields)))
+    gaps = of_gaps.gamma(shape, 1.0 / shape, n) / load.rate
+    prompts = _lengths(of_prompts.standard_normal(n), load.prompt_median, load.prompt_sigma, 16)
+    outputs = _lengths(of_outputs.standard_normal(n), load.output_median, load.output_sigma, 6)
+    uniforms = of_rest.random((n, len(Draws._fields)))
     arrivals = np.cumsum(gaps)
     return [
         _ask(spec, i, ns(float(arrivals[i])), int(prompts[i]), int(outputs[i]), Draws(*uniforms[i].tolist()))
