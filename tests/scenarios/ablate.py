@@ -1,4 +1,4 @@
-"""Take one signal away from a scenario's telemetry: a phase, an attribute, metrics, a process, or a clock's truth.
+"""Take one signal away from a scenario's telemetry: a phase, an attribute, metrics, a process, a clock.
 
 Works on the exports as bytes, so it can remove nothing a real deployment could not also lack.
 """
@@ -52,7 +52,7 @@ POOLS = ("router", "prefill", "decode", "colocated")
 
 @dataclass(frozen=True)
 class Signal:
-    """Something that can be missing: what kind of thing (phase, attribute, event, metrics, process, clock), and which."""
+    """Something that can be missing: phase, attribute, event, metrics, process or clock, and which."""
 
     kind: str
     which: str

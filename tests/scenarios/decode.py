@@ -1,7 +1,8 @@
 """A decode worker: admission against slots and KV, and steps whose time grows with batch and context.
 
-Steps between two changes of the batch are computed at once (`Steps`): k steps of a batch of B with C tokens of context
-take k·(base + seq·B + ctx·C + prompt work) + ctx·B·k·(k-1)/2. Whoever becomes ready meanwhile joins at the next step.
+Steps between two changes of the batch are computed at once (`Steps`): k steps of a batch of B with C
+tokens of context take k·(base + seq·B + ctx·C + prompt work) + ctx·B·k·(k-1)/2. Whoever becomes ready
+meanwhile joins at the next step.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class DecodeWorker:
         need = life.ask.prompt + life.generated + self._promise(life)
         spare = 0 if resumed or self.spec.reserve_output else self.spec.kv_tokens // 50
         used = self.kv_used + self.kv_promised
-        return self.slots_used < self.spec.slots and used + need + spare <= self.spec.kv_tokens
+        fits = used == 0 or used + need + spare <= self.spec.kv_tokens
+        return self.slots_used < self.spec.slots and fits
 
     def _allocate(self, life: Life) -> None:
         self.slots_used += 1
@@ -134,17 +136,17 @@ class DecodeWorker:
             self._begin()
             return
         run = self._steps
-        low, high = 1, run.count
+        low, high = 1, run.tokens
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if run.after(middle) >= self.loop.now else (middle + 1, high)
-        if low < run.count:
-            self._run(run._replace(count=low))
+        if low < run.tokens:
+            self._run(run._replace(tokens=low))
 
     def _run(self, steps: Steps) -> None:
         self._steps = steps
         self._plan_number += 1
-        self.loop.at(steps.after(steps.count), self._end_of_steps, self._plan_number)
+        self.loop.at(steps.after(steps.tokens), self._end_of_steps, self._plan_number)
 
     def _begin(self) -> None:
         for life in self.joiners:
@@ -204,7 +206,7 @@ class DecodeWorker:
         run, self._steps = self._steps, None
         self.busy_ns += self.loop.now - run.start
         if self.running:
-            self.tokens_out.append((self.loop.now, run.count * len(self.running)))
+            self.tokens_out.append((self.loop.now, run.tokens * len(self.running)))
         for life in self.running:
             self._grow(life, run)
         self._prompt_progress(run)
@@ -219,17 +221,17 @@ class DecodeWorker:
 
     def _grow(self, life: Life, run: Steps) -> None:
         life.steps.append(run)
-        life.generated += run.count
-        self._held[life.ask.index] += run.count
-        self.kv_used += run.count
+        life.generated += run.tokens
+        self._held[life.ask.index] += run.tokens
+        self.kv_used += run.tokens
         if self.spec.reserve_output:
-            self.kv_promised -= run.count
+            self.kv_promised -= run.tokens
 
     def _prompt_progress(self, run: Steps) -> None:
         if not self._chunk or not self.prompts or self.prompts[0].life is not self._chunk_of:
             return
         prompt = self.prompts[0]
-        prompt.left -= min(prompt.left, run.count * self._chunk)
+        prompt.left -= min(prompt.left, run.tokens * self._chunk)
         if prompt.left == 0:
             self.prompts.popleft()
             self._first_token_of_own_prompt(prompt, run)
@@ -239,7 +241,7 @@ class DecodeWorker:
         self.pending -= 1
         life.sampled_first = now
         self.running.append(life)
-        last = Steps(run.after(run.count - 1) if run.count > 1 else run.start, 1, 0.0, 0.0)
+        last = Steps(run.after(run.tokens - 1) if run.tokens > 1 else run.start, 1, 0.0, 0.0)
         self._grow(life, last._replace(first=float(now - last.start)))
         self.calls.prompt_computed(life, prompt.began if prompt.began is not None else now)
 

@@ -1,7 +1,7 @@
 """Random healthy deployments: sized for their traffic, as somebody who measured would size them.
 
-Ranges are those of small real deployments: prompts of 0.6–3k tokens computed in 80–250 ms, steps of 8–20 ms, KV of
-64–192 KiB a token over 12.5–50 GB/s, pools used to a quarter to half of what they can do.
+Ranges are those of small real deployments: prompts of 0.6–3k tokens computed in 80–250 ms, steps of 8–20
+ms, KV of 64–192 KiB a token over 12.5–50 GB/s, pools used to a quarter to half of what they can do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 
 from .spec import Cache, Decode, Links, Mode, Prefill, Router, Spec, Workload
 
-MEAN_OVER_MEDIAN = 1.06  # of the clipped lognormals of the workload
 FULL_CONTEXT_COSTS = 0.3  # of the step's base
 
 
@@ -29,13 +28,14 @@ def healthy(rng: np.random.Generator, seed: int, mode: Mode) -> Spec:
             decode_workers,
             compute_s * 0.6,
         )
-    rate = utilisation * prefill_workers / (compute_s * MEAN_OVER_MEDIAN)
+    sigma = float(rng.uniform(0.2, 0.45))
+    rate = utilisation * prefill_workers / (compute_s * math.exp(sigma**2 / 2))
     workload = Workload(
         requests=int(rng.integers(180, 320)),
         rate=rate,
         burst_cv=float(rng.uniform(0.9, 1.25)),
         prompt_median=prompt,
-        prompt_sigma=float(rng.uniform(0.2, 0.45)),
+        prompt_sigma=sigma,
         output_median=output,
         output_sigma=float(rng.uniform(0.25, 0.5)),
         cached_fraction=float(rng.choice([0.0, 0.0, 0.15, 0.3])),
@@ -102,7 +102,7 @@ def _links(rng: np.random.Generator) -> Links:
 
 def _decode(rng: np.random.Generator, spec: Spec, workers: int) -> Decode:
     base, load = float(rng.uniform(0.008, 0.02)), spec.workload
-    output, prompt = load.output_median * 1.08, load.prompt_median * MEAN_OVER_MEDIAN
+    output, prompt = load.output_median * 1.08, mean_prompt(spec)
     busy = load.rate * output * base * 1.25 / workers  # mean running requests on each worker
     slots = max(8, math.ceil(busy / float(rng.uniform(0.25, 0.4))))
     return Decode(
@@ -122,21 +122,21 @@ def _decode(rng: np.random.Generator, spec: Spec, workers: int) -> Decode:
 def full_step_s(spec: Spec) -> float:
     """Seconds of a step with every slot taken and ordinary context: what slots are chosen by."""
     decode, load = spec.decode, spec.workload
-    context = decode.slots * (load.prompt_median * MEAN_OVER_MEDIAN + load.output_median)
+    context = decode.slots * (mean_prompt(spec) + load.output_median)
     return decode.base_s + decode.seq_s * decode.slots + decode.ctx_s * min(context, decode.kv_tokens)
 
 
 def holding_s(spec: Spec, batch: float) -> float:
     """Mean seconds a request holds a decode slot when `batch` of them run."""
     decode, load = spec.decode, spec.workload
-    step = decode.base_s + decode.seq_s * batch + decode.ctx_s * batch * load.prompt_median * MEAN_OVER_MEDIAN
+    step = decode.base_s + decode.seq_s * batch + decode.ctx_s * batch * mean_prompt(spec)
     return load.output_median * 1.08 * step
 
 
 def prefill_utilisation(spec: Spec) -> float:
     """Offered prompt work over what the pool can compute."""
     load, prefill = spec.workload, spec.prefill
-    prompt = load.prompt_median * MEAN_OVER_MEDIAN
+    prompt = mean_prompt(spec)
     uncached = prompt * (1 - load.cached_fraction)
     service = prefill.base_s + prefill.token_s * uncached + prefill.quad_s * uncached * prompt * 1.15
     return load.rate * service / prefill.workers
@@ -162,7 +162,7 @@ def with_decode(spec: Spec, workers: int, utilisation: float) -> Spec:
     busy = load.rate * holding_s(spec, old.slots * 0.4) / workers
     slots = max(4, round(busy / utilisation))
     kv_tokens = round(old.kv_tokens * slots / old.slots)
-    per_slot = FULL_CONTEXT_COSTS * old.base_s / (slots * load.prompt_median * MEAN_OVER_MEDIAN)
+    per_slot = FULL_CONTEXT_COSTS * old.base_s / (slots * mean_prompt(spec))
     seq_s = 0.015 * old.base_s * min(1.0, 16 / slots)
     return replace(
         spec,
@@ -172,7 +172,7 @@ def with_decode(spec: Spec, workers: int, utilisation: float) -> Spec:
 
 def mean_prompt(spec: Spec) -> float:
     """Mean prompt tokens of an ordinary request."""
-    return spec.workload.prompt_median * MEAN_OVER_MEDIAN
+    return spec.workload.prompt_median * math.exp(spec.workload.prompt_sigma**2 / 2)
 
 
 def mean_transfer_bytes(spec: Spec) -> float:

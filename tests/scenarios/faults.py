@@ -1,8 +1,9 @@
 """What can go wrong, as changes of a deployment whose cause is known by construction.
 
-A kind of fault first shapes the deployment so that it could suffer from it (`prepare`: part of every run), then plants
-the fault (`plant`: the change that a counterfactual run leaves out). Magnitudes are drawn at random around what it takes
-to miss the objective; `strength` scales them. `cause` is the vocabulary's name for it.
+A kind of fault first shapes the deployment so that it could suffer from it (`prepare`: part of every
+run), then plants the fault (`plant`: the change that a counterfactual run leaves out). Magnitudes are
+drawn at random around what it takes to miss the objective; `strength` scales them. `cause` is the
+vocabulary's name for it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Prepare = Callable[[Spec, Rng], Spec]
 Plant = Callable[[Spec, Objective, Rng, float], Change]
 Label = Callable[[Life, Objective], str]
 
+WEAK = 0.5  # strengths below are those of decoys
 SPLIT = frozenset({Mode.SEQUENTIAL, Mode.PARALLEL, Mode.PREALLOC})
 ANY = frozenset(Mode)
 
@@ -124,7 +126,7 @@ def _balanced(spec: Spec, rng: Rng) -> Spec:
 
 @fault("overload", "overload", "pools", prepare=_balanced)
 def _overload(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
-    """Traffic beyond what either pool can do: what prefill can compute at most is still too much for decode."""
+    """Traffic beyond either pool: what prefill can compute at most is still too much for decode."""
     surge = _u(rng, 1.25, 1.6) * strength / d.prefill_utilisation(spec)
     return _with("workload", rate=spec.workload.rate * surge)
 
@@ -320,14 +322,17 @@ def _long_transfers(spec: Spec, rng: Rng) -> Spec:
     prepare=_long_transfers,
 )
 def _short_lease(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
-    """The lease is shorter than many hand-offs take: the read comes too late, and fails or is done without."""
-    lease = _u(rng, 1.0, 1.4) / strength * d.mean_transfer_bytes(spec) / (spec.links.flow_gb_s * 1e9)
-    return _with("cache", lease_s=lease, renewed=False, late_read=str(rng.choice(["recompute", "error"])))
+    """The lease is shorter than many hand-offs: the read comes too late, and fails or is done without."""
+    usual = d.mean_transfer_bytes(spec) / (spec.links.flow_gb_s * 1e9)
+    lease, late = _u(rng, 1.0, 1.4) * usual, str(rng.choice(["recompute", "error"]))
+    if strength < WEAK:  # read all the same: nobody is late, what was read may be another's
+        return _with("cache", lease_s=lease, renewed=False, late_read="read")
+    return _with("cache", lease_s=lease / strength, renewed=False, late_read=late)
 
 
 @fault("never_filled", "orphaned_kv.reserved_never_filled", "decode", modes=frozenset({Mode.PREALLOC}))
 def _never_filled(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
-    """Prefill drops requests whose clients left and does not tell decode, which holds blocks until it gives up."""
+    """Prefill drops requests whose clients left; decode is not told and holds blocks until it gives up."""
     decode = spec.decode
     held_s = _u(rng, 12, 25)
     fills = decode.slots * decode.workers / (spec.workload.rate * held_s)
@@ -346,7 +351,7 @@ def _long_answers(spec: Spec, rng: Rng) -> Spec:
     decode = replace(
         decode, ctx_s=decode.ctx_s / 5, seq_s=decode.seq_s / 3, restore_token_s=_u(rng, 1e-3, 3e-3)
     )
-    return replace(spec, decode=decode, ttft_slack=spec.ttft_slack * 12, tpot_slack=1.1)
+    return replace(spec, decode=decode, ttft_slack=spec.ttft_slack * 20, tpot_slack=1.1)
 
 
 def _by_preemption(life: Life, objective: Objective) -> str:
@@ -355,7 +360,14 @@ def _by_preemption(life: Life, objective: Objective) -> str:
     return "preemption" if life.preempted and slow else "pool_imbalance.decode_starved"
 
 
-@fault("little_kv", "preemption", "decode", prepare=_long_answers, label=_by_preemption)
+@fault(
+    "little_kv",
+    "preemption",
+    "decode",
+    modes=frozenset({Mode.SEQUENTIAL, Mode.PARALLEL}),
+    prepare=_long_answers,
+    label=_by_preemption,
+)
 def _little_kv(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
     """KV runs out under running streams: the youngest lose theirs and wait to get it back."""
     load = spec.workload
@@ -367,7 +379,7 @@ def _little_kv(spec: Spec, objective: Objective, rng: Rng, strength: float) -> C
 
 def _long_documents(spec: Spec, rng: Rng) -> Spec:
     spec = _with_kv(spec, 1, 6)
-    return replace(spec, ttft_slack=spec.ttft_slack * 8)
+    return replace(spec, ttft_slack=spec.ttft_slack * 20)
 
 
 def _in_steps(life: Life, objective: Objective) -> str:
@@ -413,10 +425,12 @@ def _slow_tokenizer(spec: Spec, objective: Objective, rng: Rng, strength: float)
 def _leavers(spec: Spec, rng: Rng) -> Spec:
     spec = d.with_prefill(spec, int(rng.integers(2, 4)), _u(rng, 0.5, 0.6))
     compute = d.prefill_utilisation(spec) * spec.prefill.workers / spec.workload.rate
-    leave = dict(
-        cancel_share=_u(rng, 0.35, 0.45), cancel_long_factor=_u(rng, 3.0, 4.0), cancel_after_s=0.25 * compute
-    )
-    return _with("workload", **leave)(_with_kv(spec, 2, 3))
+    return _with(
+        "workload",
+        cancel_share=_u(rng, 0.35, 0.45),
+        cancel_long_factor=_u(rng, 3.0, 4.0),
+        cancel_after_s=0.25 * compute,
+    )(_with_kv(spec, 2, 3))
 
 
 @fault("work_for_the_gone", "cancelled", "prefill", prepare=_leavers)
@@ -431,7 +445,7 @@ def _half_busy(spec: Spec, rng: Rng) -> Spec:
 
 @fault("retries", "retry_amplification", "prefill", modes=frozenset({Mode.SEQUENTIAL}), prepare=_half_busy)
 def _retries(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
-    """The router gives up on an attempt too early, or attempts fail, and dispatches the same request again."""
+    """The router gives up on an attempt too early, or it fails, and dispatches the same request again."""
     compute = d.prefill_utilisation(spec) * spec.prefill.workers / spec.workload.rate
     if rng.random() < 0.3:
         share = min(0.8, _u(rng, 0.35, 0.5) * strength)
@@ -446,7 +460,7 @@ def _retries(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Cha
 
 @fault("cold_start", "cold_start", "prefill")
 def _cold_start(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
-    """Workers have just started: the first prompt, the first step or the first transfer of a pair pays for it."""
+    """Workers have just started: the first prompt, step or transfer of a pair pays for it."""
     seconds = spec.workload.requests / spec.workload.rate * _u(rng, 0.08, 0.14) * strength
     what = rng.choice(["prefill", "decode", "connect"])
     if what == "connect":

@@ -27,7 +27,7 @@ class Sent:
 
 
 class Handover:
-    """What is published, by whom it is held and how it travels. `nic` is (start, end, bytes, prefill worker)."""
+    """What is published, who holds it, how it travels. `nic`: (start, end, bytes, prefill worker)."""
 
     def __init__(
         self,

@@ -41,10 +41,10 @@ class Renewal(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """`count` tokens from `start`: the i-th comes at start + i·first + growth·i·(i-1)/2 (ns)."""
+    """`tokens` tokens from `start`: the i-th comes at start + i·first + growth·i·(i-1)/2 (ns)."""
 
     start: int
-    count: int
+    tokens: int
     first: float
     growth: float
 

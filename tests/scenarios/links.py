@@ -1,4 +1,4 @@
-"""Paths between the pools: transfers on a path share it equally (processor sharing), each within its own ceiling."""
+"""Paths between the pools: transfers share a path equally, each within its own ceiling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engines' metrics read during a run: sampled from the workers' logs, under the engines' own names."""
+"""What the engines' metrics read during a run: the workers' logs, sampled, under the engines' names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A deployment in motion: requests from the router through prefill, hand-over and decode to their end.
 
-A discrete-event model with four queues that can hold a request (router, prefill, hand-over, decode) and the feedback
-between them: unread KV fills prefill's cache, decode's allocation gates prefill (prealloc), late attempts come again.
+A discrete-event model with four queues that can hold a request (router, prefill, hand-over, decode) and
+the feedback between them: unread KV fills prefill's cache, decode's allocation gates prefill (prealloc),
+late attempts come again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ROUTER = "router-0"
 
 @dataclass(frozen=True)
 class Run:
-    """A scenario that was played: every request's record and every worker's log. Times are ns from its start."""
+    """A scenario that was played: every request's record, every worker's log. Times: ns from its start."""
 
     spec: Spec
     lives: list[Life]
@@ -134,7 +135,7 @@ class Deployment:
 
     def _again(self, life: Life, attempt: int) -> None:
         """The router gave this attempt too little time: dispatch the same request once more."""
-        if life.alive and life.attempt == attempt and life.published is None:
+        if life.alive and life.attempt == attempt and not life.kv_held and life.published is None:
             if self.spec.prefill.honours_aborts:
                 self._take_back(life)
             life.attempt += 1
@@ -282,7 +283,7 @@ class Deployment:
     # the end before its time
 
     def _leave(self, life: Life, outcome: str) -> None:
-        """Nobody waits for it any more: by the client, the deadline, or a failure. Nothing to do once it streams."""
+        """Nobody waits for it any more: client, deadline or failure. Nothing to do once it streams."""
         if not life.alive or life.sampled_first is not None:
             return
         life.end(outcome, self.loop.now)
@@ -296,7 +297,8 @@ class Deployment:
             return
         if not life.orphan and life.published is not None:
             self.handover.release(life, "cancelled")
-        if self.spec.prefill.honours_aborts or life.orphan == "reserved":
+        gated = life.ask.index in self._early  # prefill waits for decode, which has forgotten it
+        if self.spec.prefill.honours_aborts or life.orphan == "reserved" or gated:
             self._take_back(life)
 
     def _leave_decode(self, life: Life) -> None:

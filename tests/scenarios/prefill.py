@@ -1,4 +1,4 @@
-"""A prefill worker: first come first served, computed in chunks, with a KV cache that holds prompts until they are read."""
+"""A prefill worker: first come first served, in chunks, with a KV cache that holds what is not read yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Job:
 
 
 class PrefillWorker:
-    """Calls `on_computed(worker, job, start, end)` when a prompt's KV exists, or an aborted one leaves the device."""
+    """Calls `on_computed(worker, job, start, end)` when a prompt leaves the device, aborted or done."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class PrefillWorker:
                 self.queue.popleft()
                 continue
             job = self.queue[0]
-            if self.kv_used + job.life.ask.prompt > self.spec.kv_tokens:
+            if self.kv_used and self.kv_used + job.life.ask.prompt > self.spec.kv_tokens:
                 break
             self.queue.popleft()
             self._compute(job)

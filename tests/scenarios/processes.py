@@ -23,7 +23,7 @@ CONNECTOR = {
 
 @dataclass(frozen=True)
 class Stage:
-    """Where and when a scenario is shown: `base` is the start of its window in Unix ns, `salt` makes names unique."""
+    """Where and when a scenario is shown: `base` is its start in Unix ns, `salt` makes names unique."""
 
     scenario: Scenario
     base: int

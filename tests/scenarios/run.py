@@ -1,10 +1,10 @@
 """Play random scenarios against a running pdscope and say how often it is right.
 
-    python -m tests.scenarios.run --otlp http://127.0.0.1:4318 --api http://127.0.0.1:8080 --count 1000 --seed 1
-                                  [--ablate] [--requests N] [--json] [--only FAULT] [--batch 20] [--wait 60]
+    python -m tests.scenarios.run --otlp http://127.0.0.1:4318 --api http://127.0.0.1:8080
+        --count 1000 --seed 1 [--ablate] [--requests N] [--only FAULT] [--batch 20] [--wait 60] [--json]
 
-Every scenario has a model, workers and ids of its own, so runs can share a server. Exit status: 0 when every promised
-figure holds, 1 when one does not, 2 when the server could not be reached.
+Every scenario has a model, workers and ids of its own, so runs can share a server. Exit status: 0 when
+every promised figure holds, 1 when one does not, 2 when the server could not be reached.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _about_requests(
 
 
 def _counterfactual(document: dict[str, Any]) -> bool | None:
-    """Whether the answer says that the request would have met without its cause; None where it does not say."""
+    """Whether the answer says that it would have met without its cause; None where it does not say."""
     said = (document.get("verdict") or {}).get("counterfactual")
     if isinstance(said, dict):
         said = said.get("would_have_met")
@@ -195,9 +195,8 @@ def text(result: Report, ablated: bool) -> str:
     lines = [f"{result.scenarios} scenarios, {result.unsettled} judged before they were final", ""]
     for bar in bars(result, ablated):
         sign = ">=" if bar.at_least else "<="
-        lines.append(
-            f"{'PASS' if bar.passed else 'FAIL'}  {bar.name:36s} {_percent(bar.value):>8s}  {sign} {_percent(bar.limit)}"
-        )
+        word = "PASS" if bar.passed else "FAIL"
+        lines.append(f"{word}  {bar.name:36s} {_percent(bar.value):>8s}  {sign} {_percent(bar.limit)}")
     lines += ["", *(f"right, {kind:8s} {_percent(share)}" for kind, share in result.accuracy.items())]
     lines += [f"abstained       {_percent(result.abstained)}"]
     lines += [f"request causes  {_percent(result.request_cause_accuracy)}"]
@@ -214,8 +213,8 @@ def text(result: Report, ablated: bool) -> str:
     if result.ablation:
         lines += ["", "signal taken away                       right  abstained  wrong"]
         for signal, counts in result.ablation.items():
-            told = [counts.get(word, 0) for word in ("right", "abstained", "wrong")]
-            lines.append(f"  {signal:38s} {told[0]:5d}  {told[1]:9d}  {told[2]:5d}")
+            right, abstained, wrong = (counts.get(word, 0) for word in ("right", "abstained", "wrong"))
+            lines.append(f"  {signal:38s} {right:5d}  {abstained:9d}  {wrong:5d}")
     return "\n".join(lines)
 
 

@@ -31,7 +31,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario to be shown. `kind` is healthy, decoy, one or two; `clocks` by process (missing: true time)."""
+    """One scenario to be shown. `kind`: healthy, decoy, one or two. `clocks` that are off, by process."""
 
     index: int
     seed: int
@@ -65,7 +65,7 @@ def scenario(
         base = fault.prepare(base, rng)
     runs: dict[frozenset[str], Run] = {frozenset(): play(base)}
     objective = _objective(base, runs[frozenset()])
-    changes = {}
+    changes: dict[str, Change] = {}
     for fault in kinds:
         changes[fault.name], runs[frozenset({fault.name})] = _planted(fault, base, objective, rng, kind)
     if len(kinds) == 2:
@@ -95,8 +95,8 @@ def _choose(
         if kind == TWO:
             others = [other for other in KINDS.values() if compatible(first, other)]
             names += (others[int(rng.integers(len(others)))].name,)
-    kinds = tuple(KINDS[name] for name in names)
-    modes = sorted(frozenset(Mode).intersection(*(fault.modes for fault in kinds)))
+    kinds: tuple[Fault, ...] = tuple(KINDS[name] for name in names)
+    modes = [mode for mode in Mode if all(mode in fault.modes for fault in kinds)]
     return modes[int(rng.integers(len(modes)))], kinds
 
 

@@ -16,7 +16,7 @@ SURE = 0.8
 
 @dataclass(frozen=True)
 class Judged:
-    """One answer beside the truth. `right`: the dominant cause, or one with about as large a share of the misses."""
+    """One answer beside the truth."""
 
     index: int
     kind: str
@@ -63,7 +63,7 @@ def judge(scenario: Scenario, answer: dict[str, Any], **more: Any) -> Judged:
     """Compare a GET /diagnosis document with a scenario's truth."""
     truth = scenario.truth
     said = str(answer.get("dominant_cause"))
-    cause = next((c for c in answer.get("causes") or [] if c.get("cause") == said), {})
+    cause: dict[str, Any] = next((c for c in answer.get("causes") or [] if c.get("cause") == said), {})
     blamed = said in {fault.cause for fault in truth.faults}
     return Judged(
         index=scenario.index,

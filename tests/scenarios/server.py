@@ -14,7 +14,7 @@ TRIES = 6
 
 
 class Unreachable(Exception):
-    """The server could not be reached, refused the telemetry, or answered with something else than the contract."""
+    """The server could not be reached, refused the telemetry, or broke the contract."""
 
 
 class Server:

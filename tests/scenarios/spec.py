@@ -1,7 +1,7 @@
 """What a simulated deployment is: plain frozen values, one group per part of the system.
 
-Times are seconds, sizes tokens or bytes, shares fractions 0–1. A fault is a change of these values and nothing else,
-so the same seed can be played with and without it.
+Times are seconds, sizes tokens or bytes, shares fractions 0–1. A fault is a change of these values and
+nothing else, so the same seed can be played with and without it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Router:
 
 @dataclass(frozen=True)
 class Prefill:
-    """Prompt workers: first come first served, in chunks, with a finite KV cache that holds unread prompts."""
+    """Prompt workers: first come first served, in chunks, a finite KV cache that holds unread prompts."""
 
     workers: int = 3
     base_s: float = 0.01
@@ -99,7 +99,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Links:
-    """Paths from prefill to decode. A path is shared equally by the transfers on it, none faster than `flow_gb_s`."""
+    """Paths from prefill to decode, shared equally by the transfers on them, none above `flow_gb_s`."""
 
     line_gb_s: float = 25.0
     flow_gb_s: float = 25.0
@@ -110,9 +110,7 @@ class Links:
     descriptor_s: float = 4e-7
     transport: str = "rdma"
     line_known: bool = True
-    slow_pairs: tuple[
-        tuple[int, int], ...
-    ] = ()  # (prefill, decode) whose transfers run at `slow_gb_s` at best
+    slow_pairs: tuple[tuple[int, int], ...] = ()  # (prefill, decode) at `slow_gb_s` at best
     slow_gb_s: float = 1.0
     connect_s: float = 0.0  # first transfer between a pair
     failure_share: float = 0.0

@@ -17,7 +17,7 @@ def token_times(runs: list[Steps]) -> np.ndarray:
     """When each token of an answer was sampled, ns."""
     parts = []
     for run in runs:
-        i = np.arange(1, run.count + 1)
+        i = np.arange(1, run.tokens + 1)
         parts.append(run.start + i * run.first + run.growth * (i * (i - 1) / 2))
     return np.concatenate(parts) if parts else np.zeros(0)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from .life import Interval, Life
 from .metrics import metric_exports
@@ -131,7 +131,7 @@ class _Trace:
             if at is not None:
                 span.events.add(name=name, time_unix_nano=self.stage.stamp(ROUTER, at))
         if life.outcome in ("error", "timeout"):
-            span.status.code = 2
+            span.status.code = Status.STATUS_CODE_ERROR
         return span, span.span_id
 
     def _request(self) -> dict[str, Scalar]:

@@ -1,8 +1,9 @@
 """What really happened and why: by playing the same seed again without each fault.
 
-A request that missed is owed to the fault without which it would have met. Where either fault's removal would have
-been enough, or neither alone, the shares are the faults' average contributions to the miss over both orders of adding
-them (Shapley value of the excess over the objective). The window's cause is the one with the largest share of misses.
+A request that missed is owed to the fault without which it would have met. Where either fault's removal
+would have been enough, or neither alone, the shares are the faults' average contributions to the miss
+over both orders of adding them (Shapley value of the excess over the objective). The window's cause is
+the one with the largest share of misses.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def excess(life: Life, objective: Objective) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The truth of one request. `without` says for each fault (by name) whether it would have met without it."""
+    """The truth of one request. `without`: by fault, whether it would have met without it."""
 
     index: int
     outcome: str

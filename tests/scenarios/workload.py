@@ -1,6 +1,7 @@
 """What clients ask for: every random draw of a scenario, made before anything is simulated.
 
-Each request carries its own uniforms, so a fault that is switched off leaves all other draws where they were.
+Each request carries its own uniforms, so a fault that is switched off leaves all other draws where they
+were.
 """
 
 from __future__ import annotations
