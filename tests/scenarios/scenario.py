@@ -86,18 +86,29 @@ def _choose(
     rng: np.random.Generator, index: int, kind: str, names: tuple[str, ...] | None
 ) -> tuple[Mode, tuple[Fault, ...]]:
     """Which faults, and a way of dispatching that can have them. Kinds of fault take turns."""
-    every = sorted(KINDS)
-    if names is None and kind == HEALTHY:
-        return list(Mode)[int(rng.integers(len(Mode)))], ()
     if names is None:
-        first = KINDS[every[(index * 7 + index // 10) % len(every)]]
-        names = (first.name,)
-        if kind == TWO:
-            others = [other for other in KINDS.values() if compatible(first, other)]
-            names += (others[int(rng.integers(len(others)))].name,)
+        names = _names(rng, index, kind)
+    if not names:
+        return list(Mode)[int(rng.integers(len(Mode)))], ()
     kinds: tuple[Fault, ...] = tuple(KINDS[name] for name in names)
     modes = [mode for mode in Mode if all(mode in fault.modes for fault in kinds)]
     return modes[int(rng.integers(len(modes)))], kinds
+
+
+def _names(rng: np.random.Generator, index: int, kind: str) -> tuple[str, ...]:
+    if kind == HEALTHY:
+        return ()
+    every = sorted(KINDS)
+    first = KINDS[every[(index * 7 + index // 10) % len(every)]]
+    if kind != TWO:
+        return (first.name,)
+    others = [other for other in KINDS.values() if compatible(first, other)]
+    return first.name, others[int(rng.integers(len(others)))].name
+
+
+def names_of(seed: int, index: int) -> tuple[str, ...]:
+    """The faults of a scenario, without playing it."""
+    return _names(np.random.default_rng([seed, index]), index, MIX[index % len(MIX)])
 
 
 def compatible(a: Fault, b: Fault) -> bool:
@@ -139,7 +150,7 @@ def _missed(lives: list[Life], objective: Objective) -> float:
 
 def _clocks(rng: np.random.Generator, run: Run) -> dict[str, Clock]:
     """One scenario in five has a worker, or several, whose clock is off by 5–400 ms."""
-    workers = [worker.name for worker in (*run.prefill, *run.decode)]
+    workers = [worker.name for worker in run.prefill] + [worker.name for worker in run.decode]
     if rng.random() >= 0.2:
         return {}
     count = int(rng.integers(1, len(workers) + 1))

@@ -1,6 +1,7 @@
 """Each fault does what its name says, and causes misses only through that."""
 
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,9 @@ MOVES = {
 }
 
 
+AFTER_FIRST_TOKEN = ("decode", "after_decode", "network_streaming")
+
+
 class Comparison(NamedTuple):
     """A scenario's run with its fault and the one without."""
 
@@ -60,6 +64,7 @@ class Comparison(NamedTuple):
     clean: Run
 
 
+@cache
 def compare(name: str, seed: int) -> Comparison:
     shown = scenario(seed, 1, "one", (name,))
     return Comparison(shown, KINDS[name], shown.run, shown.truth.runs[frozenset()])
@@ -84,9 +89,10 @@ def grown(c: Comparison) -> str:
     total: dict[str, float] = {}
     for faulty, clean in zip(c.faulty.lives, c.clean.lives, strict=True):
         if met(faulty, c.shown.truth.objective) is False:
-            before = seconds(clean)
+            before, in_time = seconds(clean), (faulty.ttft_s() or 0.0) <= c.shown.truth.objective.ttft
             for phase, now in seconds(faulty).items():
-                total[phase] = total.get(phase, 0.0) + now - before.get(phase, 0.0)
+                if phase in AFTER_FIRST_TOKEN or not (in_time and faulty.outcome == "ok"):
+                    total[phase] = total.get(phase, 0.0) + now - before.get(phase, 0.0)
     return max(total, key=lambda phase: total[phase])
 
 

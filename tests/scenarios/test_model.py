@@ -40,8 +40,8 @@ def everything_is_given_back(run: Run) -> None:
         assert worker.not_ready == 0
         if not any(leaked.values()):
             assert worker.backlog_tokens == 0
-    for worker in run.decode:
-        assert (worker.kv_used, worker.kv_promised, worker.slots_used, worker.pending) == (0, 0, 0, 0)
+    for decode in run.decode:
+        assert (decode.kv_used, decode.kv_promised, decode.slots_used, decode.pending) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))

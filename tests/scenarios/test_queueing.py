@@ -68,7 +68,8 @@ def test_a_path_shared_by_poisson_transfers_takes_what_processor_sharing_takes()
 
 
 def test_two_transfers_share_a_path_and_neither_passes_its_ceiling() -> None:
-    loop, done = Loop(), {}
+    loop = Loop()
+    done: dict[str, int] = {}
     link = Link(loop, rate=10e9, ceiling=8e9)
     link.send(8e9, lambda: done.setdefault("first", loop.now))
     link.send(4e9, lambda: done.setdefault("second", loop.now))
