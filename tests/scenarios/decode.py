@@ -79,6 +79,8 @@ class DecodeWorker:
             self._allocate(life)
             life.allocated = self.loop.now
             self.calls.allocated(life)
+        if self.pending and not self.spec.reserve_output:
+            self._next_boundary()  # there is less room to grow than the running steps were planned for
         self.note()
 
     def _promise(self, life: Life) -> int:
@@ -87,9 +89,15 @@ class DecodeWorker:
     def _room(self, life: Life, resumed: bool) -> bool:
         need = life.ask.prompt + life.generated + self._promise(life)
         spare = 0 if resumed or self.spec.reserve_output else self.spec.kv_tokens // 50
-        used = self.kv_used + self.kv_promised
+        used = self.kv_used + self.kv_promised + self._grown_in_steps()
         fits = used == 0 or used + need + spare <= self.spec.kv_tokens
         return self.slots_used < self.spec.slots and fits
+
+    def _grown_in_steps(self) -> int:
+        """Tokens of steps that are done but not yet accounted for."""
+        if self._steps is None or self.spec.reserve_output:
+            return 0
+        return len(self.running) * (self._steps.at_or_after(self.loop.now) - 1)
 
     def _allocate(self, life: Life) -> None:
         self.slots_used += 1
@@ -135,13 +143,9 @@ class DecodeWorker:
         if self._steps is None:
             self._begin()
             return
-        run = self._steps
-        low, high = 1, run.tokens
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if run.after(middle) >= self.loop.now else (middle + 1, high)
-        if low < run.tokens:
-            self._run(run._replace(tokens=low))
+        left = self._steps.at_or_after(self.loop.now)
+        if left < self._steps.tokens:
+            self._run(self._steps._replace(tokens=left))
 
     def _run(self, steps: Steps) -> None:
         self._steps = steps

@@ -208,8 +208,12 @@ def _slow_pairs(spec: Spec, objective: Objective, rng: Rng, strength: float) -> 
     )
 
 
+def _large_kv(spec: Spec, rng: Rng) -> Spec:
+    return _with("cache", bytes_per_token=327_680)(spec)
+
+
 def _thin_lines(spec: Spec, rng: Rng) -> Spec:
-    spec = d.with_prefill(spec, int(rng.integers(3, 6)), _u(rng, 0.25, 0.35))
+    spec = d.with_prefill(_large_kv(spec, rng), int(rng.integers(3, 6)), _u(rng, 0.25, 0.35))
     line = spec.workload.rate * d.mean_transfer_bytes(spec) / 1e9 / _u(rng, 1.0, 1.2)
     return _with("links", line_gb_s=line, flow_gb_s=line)(spec)
 
@@ -228,10 +232,6 @@ def _small_blocks(spec: Spec, objective: Objective, rng: Rng, strength: float) -
     return _with("links", descriptors_per_token=pieces, descriptor_s=each)
 
 
-def _large_kv(spec: Spec, rng: Rng) -> Spec:
-    return _with("cache", bytes_per_token=327_680)(spec)
-
-
 @fault("tcp_fallback", "transfer_delay.tcp_fallback", "transfer", prepare=_large_kv)
 def _tcp_fallback(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
     """The transport came up as TCP although the path is an RDMA one."""
@@ -241,7 +241,7 @@ def _tcp_fallback(spec: Spec, objective: Objective, rng: Rng, strength: float) -
 
 def _conversations(spec: Spec, rng: Rng) -> Spec:
     held = _u(rng, 0.8, 0.87)
-    spec = d.with_prefill(spec, int(rng.integers(3, 5)), _u(rng, 0.18, 0.25))
+    spec = d.with_prefill(_large_kv(spec, rng), int(rng.integers(3, 5)), _u(rng, 0.18, 0.25))
     spec = _with("workload", follow_up_share=_u(rng, 0.3, 0.6), held_fraction=held)(_with_kv(spec, 3, 6))
     compute = d.prefill_utilisation(spec) * spec.prefill.workers / spec.workload.rate
     line = _rate_for(spec, compute * _u(rng, 0.7, 1.0))
@@ -309,6 +309,7 @@ def _leaked(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Chan
 
 def _long_transfers(spec: Spec, rng: Rng) -> Spec:
     compute = d.prefill_utilisation(spec) * spec.prefill.workers / spec.workload.rate
+    spec = _large_kv(spec, rng)
     line = _rate_for(spec, compute * _u(rng, 0.6, 1.0)) * spec.prefill.workers
     flow = line / spec.prefill.workers
     return _with("links", line_gb_s=line, flow_gb_s=flow, line_known=False)(_slow_local(spec, rng))
@@ -330,11 +331,21 @@ def _short_lease(spec: Spec, objective: Objective, rng: Rng, strength: float) ->
     return _with("cache", lease_s=lease / strength, renewed=False, late_read=late)
 
 
-@fault("never_filled", "orphaned_kv.reserved_never_filled", "decode", modes=frozenset({Mode.PREALLOC}))
+def _tight_decode(spec: Spec, rng: Rng) -> Spec:
+    return d.with_decode(spec, spec.decode.workers, _u(rng, 0.38, 0.48))
+
+
+@fault(
+    "never_filled",
+    "orphaned_kv.reserved_never_filled",
+    "decode",
+    modes=frozenset({Mode.PREALLOC}),
+    prepare=_tight_decode,
+)
 def _never_filled(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
     """Prefill drops requests whose clients left; decode is not told and holds blocks until it gives up."""
     decode = spec.decode
-    held_s = _u(rng, 12, 25)
+    held_s = _u(rng, 20, 40)
     fills = decode.slots * decode.workers / (spec.workload.rate * held_s)
     return _with("cache", reserved_share=min(0.5, fills * _u(rng, 0.9, 1.3) * strength), reservation_s=held_s)
 

@@ -52,6 +52,14 @@ class Steps(NamedTuple):
         """When the i-th token (from 1) has been sampled, ns."""
         return self.start + round(i * self.first + self.growth * i * (i - 1) / 2)
 
+    def at_or_after(self, when: int) -> int:
+        """The first token that is sampled at `when` or later, or the last one."""
+        low, high = 1, self.tokens
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.after(middle) >= when else (middle + 1, high)
+        return low
+
 
 @dataclass(eq=False)
 class Life:

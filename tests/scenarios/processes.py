@@ -28,6 +28,7 @@ class Stage:
     scenario: Scenario
     base: int
     salt: str
+    epoch: int | None = None  # of what was there before: start of the window that follows
 
     @property
     def mode(self) -> Mode:
@@ -71,7 +72,8 @@ class Stage:
         return Resource(attributes=attributes(values))
 
     def _created(self, process: str, pool: str) -> str:
-        created = self.base - (2 * NS if pool in self.scenario.fresh else 30 * HOUR)
+        fresh = self.epoch is None and pool in self.scenario.fresh
+        created = self.base - 2 * NS if fresh else (self.epoch or self.base) - 30 * HOUR
         return (
             datetime.fromtimestamp(created / NS, UTC)
             .isoformat(timespec="milliseconds")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ def _history(stage: Stage) -> list[Ready]:
         return []
     lives = stage.scenario.truth.runs[frozenset()].lives[: stage.scenario.history]
     last = max(life.ended or 0 for life in lives)
-    earlier = Stage(stage.scenario, stage.base - HISTORY_GAP - last, stage.salt)
+    earlier = replace(stage, base=stage.base - HISTORY_GAP - last, epoch=stage.base)
     return _spans(earlier, lives, "h")
 
 

@@ -40,7 +40,7 @@ MOVES = {
     "leaked": {"prefill_queue"},
     "short_lease": {"decode", "decode_queue", "first_decode_step", "failed"},
     "never_filled": {"decode_queue", "prefill_queue"},
-    "little_kv": {"decode"},
+    "little_kv": {"decode", "decode_queue"},  # whoever lost its blocks is served first
     "long_documents": {"decode"},
     "router_queue": {"router_queue"},
     "slow_tokenizer": {"tokenize"},

@@ -18,7 +18,7 @@ SERVICE_S = 0.1
 def one_server(seed: int, utilisation: float) -> Spec:
     """Poisson arrivals of equal prompts at one prefill worker; everything else is quick."""
     load = Workload(
-        requests=6000,
+        requests=4000,
         rate=utilisation / SERVICE_S,
         prompt_median=100.0,
         prompt_sigma=0.0,
@@ -71,8 +71,8 @@ def test_two_transfers_share_a_path_and_neither_passes_its_ceiling() -> None:
     loop = Loop()
     done: dict[str, int] = {}
     link = Link(loop, rate=10e9, ceiling=8e9)
-    link.send(8e9, lambda: done.setdefault("first", loop.now))
-    link.send(4e9, lambda: done.setdefault("second", loop.now))
+    link.send(8e9, lambda: done.update(first=loop.now))
+    link.send(4e9, lambda: done.update(second=loop.now))
     loop.run()
     # both at 5 GB/s until the second is done after 0.8 s; then the first's last 4 GB at its ceiling of 8
     assert done["second"] / NS == pytest.approx(0.8, abs=1e-6)
