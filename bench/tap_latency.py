@@ -2,7 +2,7 @@
 
     python -m bench.tap_latency [--streams 200] [--rate 5] [--seconds 10] [--rounds 3] [--httpx]
 
-Streams of 25 chunks start one after the other so that `--streams` run at a time. The overhead of a first token is
+Streams of 25 chunks start one after the other so that `--streams` run at a time. A first token's overhead is
 (first content at the client - request sent - time the endpoint held it itself); "added" is the difference of
 the quantiles with and without the tap. The harness reports its own event-loop lag.
 """

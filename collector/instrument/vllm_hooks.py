@@ -196,21 +196,20 @@ class WorkerHooks:
         return facts
 
     def _share(self, request_id: str, now: int, failed: bool) -> RankTransfer:
-        told = self._telemetry.pop(request_id, [])
+        told = self._telemetry.pop(request_id, None)
         asked = self._asked.pop(request_id, None)
-        starts = [int(each.startTime) * 1000 for each in told]
-        # The transport's clock is only used where it is the wall clock.
-        first = min((s for s in starts if asked is not None and asked <= s <= now), default=None)
-        return RankTransfer(
-            self._rank,
-            asked,
-            first,
-            now,
-            sum(each.postDuration for each in told) if told else None,
-            sum(each.totalBytes for each in told) if told else None,
-            sum(each.descCount for each in told) if told else None,
-            failed,
-        )
+        if told is None:
+            return RankTransfer(self._rank, asked, None, now, None, None, None, failed)
+        first, post_us, size, descriptors = None, 0.0, 0, 0
+        for each in told:
+            start = int(each.startTime) * 1000
+            # The transport's clock is only used where it is the wall clock.
+            if asked is not None and asked <= start <= now and (first is None or start < first):
+                first = start
+            post_us += each.postDuration
+            size += each.totalBytes
+            descriptors += each.descCount
+        return RankTransfer(self._rank, asked, first, now, post_us, size, descriptors, failed)
 
 
 def unwrapped(output: Any) -> WorkerFacts | None:
