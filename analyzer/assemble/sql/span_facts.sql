@@ -32,9 +32,9 @@ FROM
 (
     SELECT
         *,
-        -- An instant built from durations must lie on its span; 50 ms of disagreement between clocks is let pass.
-        arrayFilter(i -> i.4 >= i.3 AND (NOT i.8 OR (i.3 >= start_ns - 50000000 AND i.4 <= end_ns + 50000000)), timed) AS possible,
-        arrayFilter(k -> NOT k.5 OR (k.3 >= start_ns - 50000000 AND k.3 <= end_ns + 50000000), timed_marks) AS possible_marks
+        -- A duration inside a span is neither negative nor longer than the span; 50 ms of disagreement between clocks is let pass.
+        arrayFilter(i -> i.9 AND i.4 >= i.3, timed) AS possible,
+        arrayFilter(k -> k.6, timed_marks) AS possible_marks
     FROM
     (
         SELECT
@@ -51,7 +51,8 @@ FROM
                         startsWith(o.end_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.end_anchor, named).2,
                         toInt64OrZero(m[substring(o.end_anchor, 6)]))
                     + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)))),
-                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus)),
+                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus),
+                arrayAll(p -> toFloat64OrZero(m[p.1]) * abs(p.2) BETWEEN -50000000 AND end_ns - start_ns + 50000000, arrayConcat(o.start_plus, o.end_plus))),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), interval_rules))) AS timed,
             arrayFilter(k -> k.3 > 0, arrayMap(o -> (
                 o.name, o.rank,
@@ -60,7 +61,8 @@ FROM
                         startsWith(o.anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2,
                         toInt64OrZero(m[substring(o.anchor, 6)]))
                     + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)))),
-                o.role, notEmpty(o.plus)),
+                o.role, notEmpty(o.plus),
+                arrayAll(p -> toFloat64OrZero(m[p.1]) * abs(p.2) BETWEEN -50000000 AND end_ns - start_ns + 50000000, o.plus)),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), mark_rules))) AS timed_marks
         FROM
         (
