@@ -1,5 +1,7 @@
 """No parameter makes REST fail: whatever is asked, the answer is a result or the one error shape."""
 
+from urllib.parse import quote
+
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
