@@ -1,1 +1,3 @@
-"""pdscope's collector: receives telemetry, keeps it in ClickHouse, and knows each serving system's dialect."""
+"""pdscope's collector: receives telemetry, keeps it in ClickHouse, and knows each serving system's
+dialect.
+"""

@@ -1,16 +1,17 @@
 """Rebuilds requests from newly stored spans, step by step on the ingest sequence.
 
-A step is idempotent: cut short by a crash it is done again, and the higher version of a row wins. Nothing here
-loops over spans; Python only decides identity where traces and requests are not one to one.
+A step is idempotent: cut short by a crash it is done again, and the higher version of a row wins. Nothing
+here loops over spans; Python only decides identity where traces and requests are not one to one.
 """
 
 import logging
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from analyzer.assemble.identity import Decisions, Known, Span, decide
 from analyzer.assemble.rules_table import write_rules
@@ -22,7 +23,9 @@ from collector.store import Store
 log = logging.getLogger(__name__)
 
 GRACE_S = 60.0
-"""How long (seconds after its last span) a request may lack its request span before its legs are shown alone."""
+"""How long (seconds after its last span) a request may lack its request span before its legs are shown
+alone.
+"""
 
 REVIEW_S = 6 * 3600
 """How far back (seconds) requests are judged again."""
@@ -65,7 +68,9 @@ class Assembler:
         roles: Iterable[tuple[str, Role]] = (),
         grace_s: float = GRACE_S,
     ):
-        """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the defaults."""
+        """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the
+        defaults.
+        """
         self._store = store
         self._grace_s = grace_s
         self._stop = threading.Event()
@@ -86,7 +91,9 @@ class Assembler:
         return Progress(self._taken, self._store.last_sequence, self._last_step_s)
 
     def start(self, interval_s: float = 0.5) -> None:
-        """Assemble on a thread: at least every `interval_s`, less often when a step costs more than a quarter of it."""
+        """Assemble on a thread: at least every `interval_s`, less often when a step costs more than a
+        quarter of it.
+        """
         self._thread = threading.Thread(target=self._run, args=(interval_s,), name="assembler", daemon=True)
         self._thread.start()
 
@@ -136,7 +143,7 @@ class Assembler:
                 log.exception("assembly step failed; it will be tried again")
                 self._stop.wait(2.0)
                 continue
-            pause = max(interval_s, 3 * self._last_step_s) if busy else interval_s
+            pause = max(interval_s, 6 * self._last_step_s) if busy else interval_s
             if self._taken < self._store.last_sequence - STEP_SEQUENCES:
                 pause = 0.0
             self._wake.wait(pause)
@@ -157,7 +164,9 @@ class Assembler:
             self._oldest_new = min(int(oldest[0]), self._oldest_new or int(oldest[0]))
 
     def _review(self) -> None:
-        """Judge again what only time can tell: requests without a request span, and streams nobody reported the end of."""
+        """Judge again what only time can tell: requests without a request span, and streams nobody
+        reported the end of.
+        """
         now = time.time()
         self._reviewed = time.monotonic()
         since = int(now) - REVIEW_S
@@ -177,12 +186,13 @@ class Assembler:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
         self._do("requests", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        self._do("transfers", {"upto": upto})
 
     def _clear(self) -> None:
         for table in ("batch_traces", "batch_requests", "batch_spans"):
             self._store.command(f"TRUNCATE TABLE {table}")
 
-    def _do(self, name: str, params: dict[str, object]) -> None:
+    def _do(self, name: str, params: Mapping[str, object]) -> None:
         self._store.command(read_sql(__file__, f"sql/{name}"), params)
 
     def _name_requests(self, upto: int) -> None:
@@ -195,7 +205,7 @@ class Assembler:
         if undecided:
             self._record(self._decide(undecided, conflicts), upto)
 
-    def _decide(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> Decisions:
+    def _decide(self, undecided: set[bytes], conflicts: Sequence[dict[str, Any]]) -> Decisions:
         traces: dict[bytes, Known] = {}
         minutes: set[datetime] = set()
         for row in self._store.rows("SELECT * FROM batch_traces"):
@@ -204,14 +214,14 @@ class Assembler:
                 if row["known"]:
                     traces[row["trace_id"]] = Known(row["known_key"], _seconds(row["known_first_bucket"]))
         names = {
-            str(row["id"]): Known(bytes(row["known_key"]), _seconds(row["known_first_bucket"]))  # type: ignore[arg-type]
+            row["id"]: Known(row["known_key"], _seconds(row["known_first_bucket"]))
             for row in conflicts
-            if any(bytes(row["known_key"]))  # type: ignore[call-overload]
+            if any(row["known_key"])
         }
         spans = [
             Span(
-                row["trace_id"], row["span_id"], row["parent_id"], row["resource_id"], row["start_ns"], row["end_ns"],
-                bool(row["root"]), tuple(row["ids"]),
+                row["trace_id"], row["span_id"], row["parent_id"], row["resource_id"], row["start_ns"],
+                row["end_ns"], bool(row["root"]), tuple(row["ids"]),
             )
             for row in self._store.rows(
                 read_sql(__file__, "sql/undecided_spans"),

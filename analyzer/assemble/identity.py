@@ -1,7 +1,9 @@
 """Which request each trace, and in shared traces each span, belongs to: the decisions that need thought.
 
-Most traces are one request and are named in SQL. This module decides the rest: traces that hold several requests,
-and names that several traces share. It is a pure function of plain values; the store is read and written elsewhere.
+Most traces are one request and are named in SQL. This module decides the rest: traces that hold several
+requests,
+and names that several traces share. It is a pure function of plain values; the store is read and written
+elsewhere.
 """
 
 import hashlib
@@ -46,7 +48,9 @@ class Decisions:
     owners: dict[tuple[bytes, bytes, int], bytes] = field(default_factory=dict)
     """(trace, span, resource) → request key, for traces that hold several requests; empty bytes: unjoined."""
     further: set[tuple[bytes, bytes, int]] = field(default_factory=set)
-    """(request key, trace id, first bucket) for requests with more than one trace, or keys that are not their trace's id."""
+    """(request key, trace id, first bucket) for requests with more than one trace, or keys that are not
+    their trace's id.
+    """
     merged: set[tuple[bytes, int]] = field(default_factory=set)
     """Keys (with their first bucket) that turned out to be another request."""
 
@@ -59,7 +63,8 @@ def decide(
 ) -> Decisions:
     """Decide the request of every trace in `spans` (all spans of each such trace, from the start).
 
-    traces, names: what is already on record for them. rooted: for keys on record, whether that request has its
+    traces, names: what is already on record for them. rooted: for keys on record, whether that request has
+    its
     request span. Order of arrival does not change which spans end up together, only which key names them.
     """
     by_trace: dict[bytes, list[Span]] = defaultdict(list)
@@ -87,7 +92,9 @@ def _roots(members: Sequence[Span]) -> list[Span]:
 def _split(
     trace_id: bytes, members: Sequence[Span], roots: list[Span], known: Known | None, out: Decisions
 ) -> None:
-    """One trace, several requests: by request id, else by the chain of parents, else by time when only one fits."""
+    """One trace, several requests: by request id, else by the chain of parents, else by time when only
+    one fits.
+    """
     bucket = known.first_bucket if known else _minute(min(span.start_ns for span in members))
     keys = {(root.span_id, root.resource_id): split_key(trace_id, root.span_id) for root in roots}
     by_id = {name: keys[root.span_id, root.resource_id] for root in roots for name in root.ids}
@@ -167,7 +174,9 @@ def _join(
     rooted: Mapping[bytes, bool],
     out: Decisions,
 ) -> None:
-    """Traces with at most one request span: those that share a request id are one request, unless ids collide."""
+    """Traces with at most one request span: those that share a request id are one request, unless ids
+    collide.
+    """
     legs = _Legs(single, traces)
     for _, members in sorted(legs.carriers.items()):
         homes = [trace for trace in members if legs.rooted[legs.leader(trace)]]
@@ -194,7 +203,9 @@ def _join(
 
 
 def _adopt_recorded(legs: _Legs, names: Mapping[str, Known], rooted: Mapping[bytes, bool]) -> None:
-    """A name on record for a request whose traces are not before us: take its key when the two can be one request."""
+    """A name on record for a request whose traces are not before us: take its key when the two can be
+    one request.
+    """
     for name, members in sorted(legs.carriers.items()):
         known = names.get(name)
         if known is None:

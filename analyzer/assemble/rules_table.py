@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from collector.engines.rules import Adapter, Between, Composite, Instant, Interval, Role, Source, SpanRule
+from collector.engines.rules import Adapter, Between, Composite, Instant, Interval, Kv, Role, Source, SpanRule
 from collector.phases import Phase
 from collector.store import Store
 
@@ -11,7 +11,7 @@ SOURCE_CODE: dict[Source, int] = {Source.OBSERVED: 1, Source.DERIVED: 2, Source.
 
 _COLUMNS = (
     "key", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt", "attempt_base",
-    "intervals", "marks", "facts", "attributes",
+    "intervals", "marks", "facts", "kv", "attributes",
 )  # fmt: skip
 
 
@@ -21,9 +21,11 @@ def covers_mask(phases: Iterable[Phase]) -> int:
 
 
 def write_rules(store: Store, adapters: Iterable[Adapter], roles: Iterable[tuple[str, Role, bool]]) -> None:
-    """Replace the rules in the store by those of `adapters`; roles: (pattern, role, whether it was configured)."""
+    """Replace the rules in the store by those of `adapters`; roles: (pattern, role, whether it was
+    configured).
+    """
     adapters = tuple(adapters)
-    rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules if not rule.ignored]
+    rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules]
     between = [_between(rule) for adapter in adapters for rule in adapter.between]
     for table in ("span_rules", "mark_rules", "process_roles"):
         store.command(f"TRUNCATE TABLE {table}")
@@ -55,6 +57,7 @@ def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
         [_interval(output) for output in rule.intervals],
         [(list(m.where), m.name, m.rank, int(m.role), m.at.anchor, list(m.at.plus)) for m in rule.marks],
         [(list(f.where), f.name, f.rank, int(f.role), f.key, f.value) for f in rule.facts],
+        [_kv(output) for output in rule.kv],
         sorted(set(attributes(rule))),
     ]
 
@@ -70,6 +73,13 @@ def _interval(output: Interval | Composite) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def _kv(output: Kv) -> tuple[object, ...]:
+    return (
+        list(output.where), output.event.value, output.id,
+        output.start.anchor, output.end.anchor, list(output.text), list(output.numbers),
+    )  # fmt: skip
+
+
 def attributes(rule: SpanRule) -> Iterator[str]:
     """Names of the span attributes that a rule reads."""
     yield from rule.ids
@@ -82,8 +92,13 @@ def attributes(rule: SpanRule) -> Iterator[str]:
         yield from (name for name, _ in instant.plus)
         if instant.anchor.startswith("attr:"):
             yield instant.anchor.removeprefix("attr:")
-    wheres = [output.where for output in (*rule.intervals, *rule.marks, *rule.facts)]
+    wheres = [output.where for output in (*rule.intervals, *rule.marks, *rule.facts, *rule.kv)]
     wheres += [where for where, _ in (*rule.calls, *rule.plays)]
     for where in wheres:
         yield from (name for name, _ in where if not name.startswith("@"))
     yield from (fact.key for fact in rule.facts if fact.key)
+    for kv in rule.kv:
+        yield from (attribute for _, attribute in kv.text if not attribute.startswith("="))
+        yield from (attribute for _, attribute, _ in kv.numbers)
+        if kv.id:
+            yield kv.id

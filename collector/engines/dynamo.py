@@ -1,7 +1,7 @@
 """NVIDIA Dynamo: KV-router and round-robin modes, lifecycle mode, and its request trace records.
 
-Read off Dynamo 1.6.1, run for real with its mock engine. The frontend measures the first token; no span separates
-prefill's queue, compute and the KV hand-off, so those are kept as composites.
+Read off Dynamo 1.6.1, run for real with its mock engine. The frontend measures the first token; no span
+separates prefill's queue, compute and the KV hand-off, so those are kept as composites.
 """
 
 from collector.engines.rules import (

@@ -1,7 +1,8 @@
 """How a serving system's spans are read: rules as plain data.
 
 An adapter (one file per system) lists `SpanRule`s. The store evaluates them for every span in SQL; the plain
-Python reading in `analyzer/assemble/oracle.py` evaluates the same rules and must agree. Times are Unix nanoseconds.
+Python reading in `analyzer/assemble/oracle.py` evaluates the same rules and must agree. Times are Unix
+nanoseconds.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +11,9 @@ from enum import IntEnum, StrEnum
 from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
-"""Conditions on span attributes that must all hold: (name, value); value '*' means present, '' means absent."""
+"""Conditions on span attributes that must all hold: (name, value); value '*' means present, '' means
+absent.
+"""
 
 
 class Role(IntEnum):
@@ -39,6 +42,16 @@ class IdForm(IntEnum):
     RESPONSE = 1
     # The same with an engine's own suffix, which differs between the legs: `cmpl-ID-0-8a902907`.
     ENGINE = 2
+
+
+class KvEvent(StrEnum):
+    """What happens to the KV of one hand-off."""
+
+    PUBLISH = "publish"
+    TRANSFER = "transfer"
+    IMPORT = "import"
+    RELEASE = "release"
+    RESERVE = "reserve"
 
 
 class Root(IntEnum):
@@ -115,6 +128,25 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Kv:
+    """What a span says of one KV hand-off: it was published, moved, imported, released, or room was
+    reserved for it.
+    """
+
+    event: KvEvent
+    id: str = ""
+    """Attribute that names the transfer; without one the request has a single transfer."""
+    start: Instant = START
+    end: Instant = END
+    text: tuple[tuple[str, str], ...] = ()
+    """(name, attribute, or '=value'): status, reason, connector, transport, source, destination, rank."""
+    numbers: tuple[tuple[str, str, float], ...] = ()
+    """(name, attribute, factor): bytes, tokens, descriptors, already_held_tokens, post_ns, wait_ns,
+    link_gb_s, lease_ns (a Unix time in nanoseconds), lease_s (from the event's end)."""
+    where: Where = ()
+
+
+@dataclass(frozen=True)
 class SpanRule:
     """What spans of one name (or, with `scope` and `kind`, of one instrumentation scope) mean."""
 
@@ -136,6 +168,7 @@ class SpanRule:
     intervals: tuple[Interval | Composite, ...] = ()
     marks: tuple[Mark, ...] = ()
     facts: tuple[Fact, ...] = ()
+    kv: tuple[Kv, ...] = ()
     ignored: str = ""
     """Why nothing is read from these spans, when that is so."""
 

@@ -1,7 +1,8 @@
 """vLLM in prefill/decode mode behind vllm-router, with or without the traced KV connector.
 
-Read off vLLM 0.32.0 and vllm-router 0.1.17, run for real. One `llm_request` span per engine is written when the
-request finishes; its latencies mix wall-clock and monotonic clocks, so every instant built from them is derived.
+Read off vLLM 0.32.0 and vllm-router 0.1.17, run for real. One `llm_request` span per engine is written when
+the request finishes; its latencies mix wall-clock and monotonic clocks, so every instant built from them is
+derived.
 """
 
 from collector.engines.rules import (
@@ -14,6 +15,8 @@ from collector.engines.rules import (
     IdForm,
     Instant,
     Interval,
+    Kv,
+    KvEvent,
     Mark,
     Role,
     Root,
@@ -107,10 +110,24 @@ _ROUTER_CLIENT = SpanRule(
 )
 
 
-def _kv(span: str, role: Role, **outputs: object) -> SpanRule:
+def _kv_span(
+    span: str,
+    role: Role,
+    intervals: tuple[Interval, ...] = (),
+    marks: tuple[Mark, ...] = (),
+    kv: tuple[Kv, ...] = (),
+    ignored: str = "",
+) -> SpanRule:
     return SpanRule(
-        span=span, ids=("gen_ai.request.id",), id_form=IdForm.ENGINE, plays=(((), role),), **outputs
-    )  # type: ignore[arg-type]
+        span=span,
+        ids=("gen_ai.request.id",),
+        id_form=IdForm.ENGINE,
+        plays=(((), role),),
+        intervals=intervals,
+        marks=marks,
+        kv=kv,
+        ignored=ignored,
+    )
 
 
 ADAPTER = Adapter(
@@ -121,16 +138,69 @@ ADAPTER = Adapter(
         _ROUTER_SERVER,
         _ROUTER_CLIENT,
         # The span covers the whole production; the offer itself is its last instant.
-        _kv("kv.publish", Role.PREFILL, intervals=(Interval(Phase.KV_PUBLISH, END, END),)),
-        _kv("kv.transfer", Role.DECODE, intervals=(Interval(Phase.KV_TRANSFER),)),
-        _kv(
+        _kv_span(
+            "kv.publish",
+            Role.PREFILL,
+            intervals=(Interval(Phase.KV_PUBLISH, END, END),),
+            kv=(
+                Kv(
+                    KvEvent.PUBLISH,
+                    start=END,
+                    numbers=(("tokens", "kv.num_prompt_tokens", 1.0), ("lease_s", "kv.lease_s", 1.0)),
+                ),
+            ),
+        ),
+        _kv_span(
+            "kv.transfer",
+            Role.DECODE,
+            intervals=(Interval(Phase.KV_TRANSFER),),
+            kv=(
+                Kv(
+                    KvEvent.TRANSFER,
+                    text=(("rank", "tp.rank"),),
+                    numbers=(
+                        ("bytes", "kv.bytes", 1.0),
+                        ("descriptors", "kv.descriptors", 1.0),
+                        ("post_ns", "nixl.post_us", 1e3),
+                    ),
+                ),
+            ),
+        ),
+        _kv_span(
             "kv.import",
             Role.DECODE,
             intervals=(Interval(Phase.KV_IMPORT),),
             marks=(Mark("decode_allocated", START),),
+            kv=(
+                Kv(
+                    KvEvent.IMPORT,
+                    numbers=(
+                        ("tokens", "kv.num_external_tokens", 1.0),
+                        ("already_held_tokens", "kv.num_local_cached_tokens", 1.0),
+                    ),
+                ),
+            ),
         ),
-        _kv("kv.lease", Role.PREFILL, ignored="holds no request time; the KV ledger reads it"),
-        _kv("kv.serve", Role.PREFILL, ignored="holds no request time; the KV ledger reads it"),
+        # How the producer's copy ended, at the span's end: pulled, or its lease ran out.
+        _kv_span(
+            "kv.serve",
+            Role.PREFILL,
+            kv=(
+                Kv(
+                    KvEvent.RELEASE,
+                    start=END,
+                    text=(("reason", "=imported"), ("rank", "tp.rank")),
+                    where=(("kv.outcome", "pulled"),),
+                ),
+                Kv(
+                    KvEvent.RELEASE,
+                    start=END,
+                    text=(("reason", "=expired"), ("rank", "tp.rank")),
+                    where=(("kv.outcome", "expired"),),
+                ),
+            ),
+        ),
+        _kv_span("kv.lease", Role.PREFILL, ignored="the same time as kv.serve, seen from the scheduler"),
     ),
     between=(
         Between(
@@ -144,7 +214,10 @@ ADAPTER = Adapter(
         ),
     ),
     kv_lease_s=30.0,
-    switch_on="vllm serve … --otlp-traces-endpoint grpc://HOST:4317; vllm_router_rs.Router(enable_trace=True, otlp_traces_endpoint=…)",
+    switch_on=(
+        "vllm serve … --otlp-traces-endpoint grpc://HOST:4317; "
+        "vllm_router_rs.Router(enable_trace=True, otlp_traces_endpoint=…)"
+    ),
     checked_against="live captures of vLLM 0.32.0 and vllm-router 0.1.17",
     known_lies=(
         "a failed KV load leaves impossible queue and prefill times on the span",

@@ -43,6 +43,7 @@ class Batcher:
         self._queue: deque[_Waiting] = deque()
         self._queue_bytes = 0
         self._changed = threading.Condition()
+        self._answered = 0.0
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="pdscope-batcher", daemon=True)
         self._thread.start()
@@ -87,10 +88,9 @@ class Batcher:
             self._changed.wait_for(lambda: self._queue or self._closed)
             if not self._queue:
                 return []
-            company = self._queue[0].arrived + self._settings.linger - time.monotonic()
             self._changed.wait_for(
                 lambda: self._closed or self._queue_bytes >= self._settings.max_batch_bytes,
-                timeout=max(company, 0),
+                timeout=max(self._departure() - time.monotonic(), 0),
             )
             batch = [self._queue.popleft()]
             size = len(batch[0].body)
@@ -100,6 +100,11 @@ class Batcher:
             self._queue_bytes -= size
             self._show_queue()
             return batch
+
+    def _departure(self) -> float:
+        """When to stop waiting for company; clients just answered come back at once, and are let in."""
+        linger = self._settings.linger
+        return max(self._queue[0].arrived + linger, self._answered + linger / 2)
 
     def _store(self, batch: Sequence[_Waiting]) -> None:
         started = time.monotonic()
@@ -115,6 +120,7 @@ class Batcher:
                 for reason, count in result.items():
                     self._metrics.refused_spans.labels(reason).inc(count)
                 waiting.done.set_result(result)
+        self._answered = time.monotonic()
 
     def _commit(self, bodies: Sequence[bytes]) -> list[Refused | CollectorError]:
         try:

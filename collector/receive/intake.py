@@ -9,7 +9,7 @@ from opentelemetry.util.types import AttributeValue
 
 from collector.errors import CollectorError
 from collector.receive.answers import Refusal, acknowledgement, refusal
-from collector.receive.batcher import Batcher
+from collector.receive.batcher import SELF, Batcher
 from collector.receive.check import check_traces
 from collector.receive.metrics import ReceiveMetrics
 from collector.receive.settings import ReceiveSettings
@@ -28,9 +28,7 @@ class TraceIntake:
         """Return once the body is stored. Raises BadBody, QueueFull, Unavailable, StoreError."""
         arrived = time.monotonic()
         spans = check_traces(body)
-        self._metrics.exports.labels(transport).inc()
-        self._metrics.spans.labels(transport).inc(spans)
-        self._metrics.bytes.labels(transport).inc(len(body))
+        self._count(body, spans, transport)
         if not spans:
             return acknowledgement({})
         attributes: dict[str, AttributeValue] = {
@@ -45,8 +43,22 @@ class TraceIntake:
         self._metrics.ack_seconds.labels(transport).observe(time.monotonic() - arrived)
         return acknowledgement(refused)
 
+    def submit_own(self, body: bytes, spans: int) -> None:
+        """Queue an export of pdscope's own spans, without waiting. Raises QueueFull, Unavailable."""
+        self._count(body, spans, SELF)
+        try:
+            self._batcher.submit(body, spans, SELF)
+        except CollectorError as error:
+            self.refuse(error, SELF)
+            raise
+
     def refuse(self, error: CollectorError, transport: str) -> Refusal:
         """Count an error and say how to answer it."""
         answer = refusal(error, self._settings.retry_after)
         self._metrics.refused_exports.labels(transport, answer.reason).inc()
         return answer
+
+    def _count(self, body: bytes, spans: int, transport: str) -> None:
+        self._metrics.exports.labels(transport).inc()
+        self._metrics.spans.labels(transport).inc(spans)
+        self._metrics.bytes.labels(transport).inc(len(body))

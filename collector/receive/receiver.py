@@ -7,7 +7,7 @@ from concurrent.futures import Future
 import uvicorn
 from prometheus_client import CollectorRegistry
 
-from collector.receive.batcher import SELF, Batcher
+from collector.receive.batcher import Batcher
 from collector.receive.commit import Sink
 from collector.receive.grpc_listener import grpc_server
 from collector.receive.http_listener import http_server
@@ -27,8 +27,8 @@ class OtlpReceiver:
         self.own_spans = OwnSpans(settings.own_span_ratio)
         tracer = self.own_spans.tracer("pdscope.receive")
         self._batcher = Batcher(sink, settings, self._metrics, tracer)
-        self.own_spans.send_to(lambda body, spans: self._batcher.submit(body, spans, SELF))
         self._intake = TraceIntake(self._batcher, settings, self._metrics, tracer)
+        self.own_spans.send_to(self._intake.submit_own)
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve()), name="pdscope-otlp", daemon=True
         )

@@ -23,7 +23,8 @@ class DirectoryLock:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise StoreError(
-                f"cannot write the data directory {directory}: {error.strerror}; give --data a directory this user may write"
+                f"cannot write the data directory {directory}: {error.strerror}; "
+                "give --data a directory this user may write"
             ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

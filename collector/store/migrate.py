@@ -39,8 +39,8 @@ def applied(client: _Client) -> set[int]:
     Raises StoreTooNew when the database has a migration this release does not know.
     """
     client.command(
-        "CREATE TABLE IF NOT EXISTS schema_migrations (number UInt32, name String, applied_at DateTime('UTC') "
-        "DEFAULT now('UTC')) ENGINE = MergeTree ORDER BY number"
+        "CREATE TABLE IF NOT EXISTS schema_migrations (number UInt32, name String, "
+        "applied_at DateTime('UTC') DEFAULT now('UTC')) ENGINE = MergeTree ORDER BY number"
     )
     done = {int(str(row[0])) for row in client.query("SELECT number FROM schema_migrations")}
     newest = max((migration.number for migration in migrations()), default=0)

@@ -1,4 +1,4 @@
-"""A server to kill. `python -m tests.receive.small_server serve DIR` prints its gRPC port and serves until it ends;
+"""A server to kill: `python -m tests.receive.small_server serve DIR` prints its gRPC port and serves;
 `… ids DIR` prints the span ids stored in DIR.
 """
 

@@ -1,4 +1,4 @@
-"""The store failing or slow: clients are told to come back, nothing acknowledged is lost, and it recovers by itself."""
+"""The store failing or slow: clients are told to come back, nothing acknowledged is lost, and it recovers."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,5 +1,6 @@
-"""Every real capture imports whole: as many spans as a plain parse counts, and no other file is mistaken for one."""
+"""Every real capture imports whole: as many spans as a plain parse counts, no other file taken for one."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -47,15 +48,13 @@ def _json(data: bytes) -> int:
 
 
 def _tar(data: bytes) -> int:
-    """Members of an archive whose damaged ones are shorter than they say: each header is looked for by its magic."""
+    """Members of an archive, some of them shorter than they say: each header is looked for by its magic."""
     spans, at = 0, 0
     while (magic := data.find(b"ustar  \0", at)) >= 0:
         start = magic - 257
         header = tarfile.TarInfo.frombuf(data[start : start + 512], "utf-8", "strict")
-        try:
+        with contextlib.suppress(DecodeError):
             spans += _parsed(data[start + 512 : start + 512 + header.size])
-        except DecodeError:
-            pass
         at = magic + 1
     return spans
 

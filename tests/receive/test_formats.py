@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.errors import ConfigError
 from collector.receive.formats import FileReport, Record, read_path, read_stream
 from collector.receive.formats.read import files_under
-from tests.receive.bodies import START, body, export
+from tests.receive.bodies import START, body
 
 BODIES = [body(f"record-{index}", 3) for index in range(5)]
 

@@ -121,6 +121,21 @@ def test_stopping_answers_what_is_in_flight_and_closes_the_ports(store: Store, s
             pass
 
 
+def test_a_body_that_never_ends_is_given_up(store: Store) -> None:
+    settings = ReceiveSettings("127.0.0.1:0", "127.0.0.1:0", body_timeout=0.2)
+    running = OtlpReceiver(store, settings, CollectorRegistry())
+    running.start()
+    try:
+        with socket.create_connection(("127.0.0.1", running.http_port), timeout=10) as slow:
+            slow.sendall(
+                b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+                b"content-length: 1000\r\n\r\nabc"
+            )
+            assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+    finally:
+        running.stop(grace=1)
+
+
 def test_pdscopes_own_spans_are_stored_beside_the_rest_and_never_feed_themselves(store: Store) -> None:
     before = _own_spans(store)
     settings = ReceiveSettings("127.0.0.1:0", "127.0.0.1:0", own_span_ratio=1.0)

@@ -5,7 +5,7 @@ SELECT
     b.first_bucket, b.rule,
     f.trace_id, f.span_id, f.parent_id, f.resource_id,
     p.worker, p.cohort, p.pool, p.guess,
-    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns, f.end_ns, f.intervals, f.marks, f.facts, f.impossible,
+    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns, f.end_ns, f.intervals, f.marks, f.facts, f.kv, f.impossible,
     f.ingest_sequence, f.ingested_at
 FROM
 (

@@ -7,6 +7,7 @@ INSERT INTO requests
 (
     request_key, first_bucket, version, request_id, client_request_id, trace_id, conversation_id, system, model, tenant, route, cohort,
     prefill_worker, decode_worker, decode_process, started_at, ended_at, outcome, finish_reason, http_status, complete, censored, attempts,
+    itl_p50_ms, itl_p99_ms, itl_max_ms, stalled_ns, local_prompt_tokens, local_prompt_reason, first_token_by, receipt,
     input_tokens, output_tokens, cached_tokens, first_token_at, last_token_at, ttft_ns, ttft_source, ttft_uncertainty_ns, tpot_ns, e2e_ns,
     exposed_ns, exposed_decode_ns, phase_ns, composites, intervals, spans, duplicate_spans, late_spans, finalized, joined_by, notes
 )
@@ -20,7 +21,9 @@ SELECT
     prefill_worker, decode_worker, decode_process,
     fromUnixTimestamp64Nano(t0, 'UTC'),
     if(t_end > 0, fromUnixTimestamp64Nano(t_end, 'UTC'), NULL),
-    outcome, finish_reason, http_status, complete, censored, attempts, input_tokens, output_tokens, cached_tokens,
+    outcome, finish_reason, http_status, complete, censored, attempts,
+    itl_p50_ms, itl_p99_ms, itl_max_ms, if(stalled_seen, stalled, NULL), local_prompt_tokens, local_prompt_reason, first_token_by, receipt,
+    input_tokens, output_tokens, cached_tokens,
     if(first_token > 0, fromUnixTimestamp64Nano(first_token, 'UTC'), NULL),
     if(last_token > 0, fromUnixTimestamp64Nano(last_token, 'UTC'), NULL),
     if(t1 > 0, t1 - t0, NULL),
@@ -169,6 +172,14 @@ FROM
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'output_tokens')]) AS output_tokens,
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'cached_tokens')]) AS cached_tokens,
                                             toInt64(round(toFloat64OrZero(fact_values[indexOf(fact_names, 'stalled_ms')]) * 1e6)) AS stalled,
+                                            indexOf(fact_names, 'stalled_ms') > 0 AS stalled_seen,
+                                            toFloat64OrNull(fact_values[indexOf(fact_names, 'itl_p50_ms')]) AS itl_p50_ms,
+                                            toFloat64OrNull(fact_values[indexOf(fact_names, 'itl_p99_ms')]) AS itl_p99_ms,
+                                            toFloat64OrNull(fact_values[indexOf(fact_names, 'itl_max_ms')]) AS itl_max_ms,
+                                            toUInt32OrNull(fact_values[indexOf(fact_names, 'local_prompt_tokens')]) AS local_prompt_tokens,
+                                            fact_values[indexOf(fact_names, 'local_prompt_reason')] AS local_prompt_reason,
+                                            fact_values[indexOf(fact_names, 'first_token_by')] AS first_token_by,
+                                            mapFromArrays(arrayMap(f -> f.1, receipt_facts), arrayMap(f -> f.3, receipt_facts)) AS receipt,
                                             multiIf(
                                                 indexOf(fact_names, 'prefill_worker') > 0, fact_values[indexOf(fact_names, 'prefill_worker')],
                                                 indexOf(fact_names, 'prefill_host') > 0, concat(fact_values[indexOf(fact_names, 'prefill_host')], ':', fact_values[indexOf(fact_names, 'prefill_port')]),
@@ -191,6 +202,7 @@ FROM
                                         (
                                             SELECT
                                                 *,
+                                                arrayFilter(f -> f.1 IN ('admission_ms', 'deadline_ns', 'error_type', 'route_candidates', 'route_rejected', 'route_reason', 'route_fallback'), facts) AS receipt_facts,
                                                 arrayMap(f -> f.1, facts) AS fact_names,
                                                 arrayMap(f -> f.3, facts) AS fact_values,
                                                 arrayMap(k -> k.1, marks) AS mark_names,

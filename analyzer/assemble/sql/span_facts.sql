@@ -20,6 +20,12 @@ SELECT
     arrayFilter(f -> f.3 != '', arrayMap(f -> (f.name, f.rank, if(f.value != '', f.value, m[f.key]), f.role),
         arrayFilter(f -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), f.conditions), fact_rules)))
         ::Array(Tuple(name LowCardinality(String), rank UInt8, value String, role UInt8)) AS facts,
+    arrayMap(o -> (
+        o.event, m[o.id], if(o.start_anchor = 'end', end_ns, start_ns), if(o.end_anchor = 'start', start_ns, end_ns),
+        mapFilter((k, v) -> v != '', mapFromArrays(o.text.1, arrayMap(t -> if(startsWith(t, '='), substring(t, 2), m[t]), o.text.2))),
+        mapFilter((k, v) -> NOT isNaN(v), mapFromArrays(o.numbers.1, arrayMap((t, f) -> ifNull(toFloat64OrNull(m[t]) * f, nan), o.numbers.2, o.numbers.3)))),
+        arrayFilter(o -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), kv_rules))
+        ::Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Map(LowCardinality(String), String), numbers Map(LowCardinality(String), Float64))) AS kv,
     least(255, length(timed) - length(possible) + length(timed_marks) - length(possible_marks)) AS impossible,
     ingest_sequence, ingested_at
 FROM
@@ -65,7 +71,7 @@ FROM
                 s.m AS m, s.named AS named,
                 r.dialect AS dialect, r.root AS root, r.ids AS id_keys, r.id_form AS id_form,
                 r.calls AS calls_rules, r.plays AS plays_rules, r.attempt AS attempt_key, r.attempt_base AS attempt_base,
-                r.intervals AS interval_rules, r.marks AS mark_rules, r.facts AS fact_rules
+                r.intervals AS interval_rules, r.marks AS mark_rules, r.facts AS fact_rules, r.kv AS kv_rules
             FROM
             (
                 SELECT

@@ -17,6 +17,7 @@ CREATE TABLE span_facts
     intervals Array(Tuple(phase UInt8, covers UInt16, start_ns Int64, end_ns Int64, role UInt8, source UInt8, reason LowCardinality(String))) CODEC(ZSTD(1)),
     marks Array(Tuple(name LowCardinality(String), rank UInt8, ns Int64, role UInt8)) CODEC(ZSTD(1)),
     facts Array(Tuple(name LowCardinality(String), rank UInt8, value String, role UInt8)) CODEC(ZSTD(1)),
+    kv Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Map(LowCardinality(String), String), numbers Map(LowCardinality(String), Float64))) CODEC(ZSTD(1)),
     impossible UInt8,
     ingest_sequence UInt64 CODEC(Delta, ZSTD(1)),
     ingested_at DateTime('UTC') CODEC(Delta, ZSTD(1)),

@@ -1,0 +1,260 @@
+"""One serving instance, advanced in stretches of equal steps instead of step by step.
+
+Between two events (a prompt to compute, a sequence that joins or finishes) the steps of an instance
+form an arithmetic series: each decode adds one token of context, so each step is longer than the last
+by the same amount, and a run of full prompt chunks takes equal steps. A stretch is summed in closed form.
+"""
+
+from collections import deque
+from enum import Enum
+from heapq import heappop, heappush
+from math import ceil, inf, sqrt
+
+from analyzer.plan.step_model import StepModel
+from analyzer.plan.workload import Workload
+
+Stretch = tuple[float, int, int, float, float]
+"""start_s, steps, running decodes, seconds of the first step, seconds each further step adds."""
+
+_SLOT_BITS = 24
+_SLOT_MASK = (1 << _SLOT_BITS) - 1
+
+
+class Role(Enum):
+    """What an instance does with a request that reaches it."""
+
+    COLOCATED = "colocated"
+    PREFILL = "prefill"
+    DECODE = "decode"
+
+
+class Instance:
+    """A queue of requests and the batch that runs; requests are positions in a Workload.
+
+    Feed it with `inject` in order of time, run it with `advance`, read `prefilled` and `finished`:
+    lists of (end of step, request), in order. `exact` drops from the context what a sequence added;
+    otherwise one token more, as the reference model does.
+    """
+
+    def __init__(
+        self, role: Role, model: StepModel, workload: Workload, budget: int, max_seqs: int,
+        kv_tokens: float, exact: bool,
+    ) -> None:  # fmt: skip
+        self.role, self.model, self.workload = role, model, workload
+        self.budget, self.max_seqs, self.kv_free = budget, max_seqs, kv_tokens
+        self.weights_s, self.context_s = model.weights_s, model.context_s_per_token
+        self.compute_s, self.overhead_s = model.compute_s_per_token, model.overhead_s
+        self.surplus = 1 if exact else 0
+        self.t = 0.0
+        self.step = 0
+        self.context = 0
+        self.queued_tokens = 0
+        self.busy_s = 0.0
+        self.ready: list[float] = []
+        self.arrived: list[int] = []
+        self.taken = 0
+        self.waiting: deque[int] = deque()
+        self.left = 0  # prompt tokens the head of `waiting` still needs; 0 when it has not begun
+        self.running: list[int] = []  # heap of last step << _SLOT_BITS | request
+        self.prefilled: list[tuple[float, int]] = []
+        self.finished: list[tuple[float, int]] = []
+        self.stretches: list[Stretch] = []
+
+    def inject(self, at: float, request: int) -> None:
+        """Hand over `request` at `at`; not before the time of the last one."""
+        self.ready.append(at)
+        self.arrived.append(request)
+        if self.role is not Role.DECODE:
+            self.queued_tokens += self.workload.prompt[request] - self.workload.cached[request]
+
+    def release(self, at: float, tokens: int) -> None:
+        """Give back KV of a prompt that has left; an instance that stood still for it goes on at `at`."""
+        self.kv_free += tokens
+        if not self.running:
+            self.t = max(self.t, at)
+
+    def sequences(self) -> int:
+        """Requests this instance holds: running, waiting and handed over."""
+        return len(self.running) + len(self.waiting) + len(self.ready) - self.taken
+
+    def wake_at(self) -> float:
+        """Start of the next step that may emit something if nothing more is injected; inf when idle."""
+        if self.taken < len(self.ready):
+            return max(self.t, self.ready[self.taken])
+        if self.waiting and self.role is Role.DECODE and len(self.running) < self.max_seqs:
+            return self.t
+        if self.waiting and self.role is not Role.DECODE and self._can_prefill():
+            if self.left <= self.budget - len(self.running):
+                return self.t
+            steps, seconds = self._equal_chunks()
+            return self.t + max(0, steps - 1) * seconds
+        if not self.running:
+            return inf
+        steps, first, growth = self._equal_decodes()
+        before = steps - 1
+        return self.t + before * (first + growth * (before - 1) / 2)
+
+    def _need(self, request: int) -> int:
+        """KV tokens kept for a request: its prompt, and where it decodes here its output too."""
+        prompt = self.workload.prompt[request]
+        return prompt if self.role is Role.PREFILL else prompt + self.workload.output[request]
+
+    def _can_prefill(self) -> bool:
+        if self.left:
+            return len(self.running) < self.budget
+        seats = min(self.max_seqs, self.budget)
+        return len(self.running) < seats and self._need(self.waiting[0]) <= self.kv_free
+
+    def advance(self, until: float) -> None:
+        """Run every step that starts before `until`."""
+        ready, waiting, running, decode = self.ready, self.waiting, self.running, self.role is Role.DECODE
+        while True:
+            if not running and not waiting:
+                if self.taken == len(ready):
+                    return
+                self.t = max(self.t, ready[self.taken])
+            if self.t >= until:
+                return
+            while self.taken < len(ready) and ready[self.taken] <= self.t:
+                waiting.append(self.arrived[self.taken])
+                self.taken += 1
+            if decode:
+                while waiting and len(running) < self.max_seqs:
+                    self._join(waiting.popleft())
+            elif waiting and self._can_prefill():
+                self._prefill(until)
+                continue
+            if not running:
+                if decode:
+                    continue  # what joined wanted one token only, and has it
+                # the head waits for KV that another worker still has to read; only arrivals pass the time
+                if self.taken == len(ready) or ready[self.taken] >= until:
+                    return
+                self.t = max(self.t, ready[self.taken])
+                continue
+            self._decode(until if waiting or self.taken == len(ready) else min(until, ready[self.taken]))
+
+    def _join(self, request: int) -> None:
+        """Start decoding `request`: its first token exists, output - 1 steps are left."""
+        steps = self.workload.output[request] - 1
+        if steps:
+            self.context += self.workload.prompt[request]
+            heappush(self.running, (self.step + steps) << _SLOT_BITS | request)
+        else:
+            self._leave(request)
+
+    def _leave(self, request: int) -> None:
+        self.finished.append((self.t, request))
+        if self.role is Role.COLOCATED:
+            self.kv_free += self.workload.prompt[request] + self.workload.output[request]
+
+    def _finish(self) -> None:
+        """Let every sequence leave whose last step has just ended."""
+        running, bound = self.running, (self.step + 1) << _SLOT_BITS
+        while running and running[0] < bound:
+            request = heappop(running) & _SLOT_MASK
+            self.context -= self.workload.prompt[request] + self.workload.output[request] - self.surplus
+            self._leave(request)
+
+    def _decode(self, until: float) -> None:
+        """A stretch of steps in which only decodes run, cut by the next finish and by `until`."""
+        steps, first, growth = self._equal_decodes()
+        gap = until - self.t
+        if steps > 1 and steps * first > gap:
+            if growth:
+                b = first - growth / 2
+                steps = min(steps, ceil((sqrt(b * b + 2 * growth * gap) - b) / growth))
+            else:
+                steps = min(steps, ceil(gap / first))
+            steps = max(steps, 1)
+        self._stretch(steps, len(self.running), first, growth)
+        self._finish()
+
+    def _equal_decodes(self) -> tuple[int, float, float]:
+        """Decode steps until the next finish, the first one's seconds, what each further one adds.
+
+        Fewer steps where memory time overtakes compute time on the way.
+        """
+        batch = len(self.running)
+        steps = (self.running[0] >> _SLOT_BITS) - self.step
+        growth = self.context_s * batch
+        memory, compute = self.weights_s + self.context_s * self.context, self.compute_s * batch
+        if memory >= compute:
+            return steps, memory + self.overhead_s, growth
+        return min(steps, int((compute - memory) / growth) + 1), compute + self.overhead_s, 0.0
+
+    def _stretch(self, steps: int, batch: int, first: float, growth: float) -> None:
+        if batch:
+            self.stretches.append((self.t, steps, batch, first, growth))
+        seconds = first if steps == 1 else steps * (first + growth * (steps - 1) / 2)
+        self.t += seconds
+        self.busy_s += seconds
+        self.step += steps
+        self.context += steps * batch
+
+    def _prefill(self, until: float) -> None:
+        """A step that computes prompt tokens beside the decodes, or a run of equal full-chunk steps."""
+        batch = len(self.running)
+        room = self.budget - batch
+        cached, prompt = self.workload.cached, self.workload.prompt
+        head = self.waiting[0]
+        if not self.left:
+            self.left = prompt[head] - cached[head]
+            self.kv_free -= self._need(head)
+        if self.left > room:
+            self._chunks(until)
+            return
+        done = [head]
+        room -= self.left
+        computed = self.left
+        self.left = 0
+        self.waiting.popleft()
+        context = self.context
+        while room and self.waiting and batch + len(done) < self.max_seqs:
+            head = self.waiting[0]
+            need = self._need(head)
+            if need > self.kv_free:
+                break
+            self.kv_free -= need
+            tokens = prompt[head] - cached[head]
+            if tokens > room:
+                self.left = tokens - room
+                context += cached[head]
+                computed += room
+                break
+            self.waiting.popleft()
+            done.append(head)
+            room -= tokens
+            computed += tokens
+        self.queued_tokens -= computed
+        self._stretch(1, batch, self.model.step_s(context, batch + computed), 0.0)
+        self._finish()
+        for request in done:
+            self.prefilled.append((self.t, request))
+            if self.role is Role.COLOCATED:
+                self._join(request)
+
+    def _chunks(self, until: float) -> None:
+        """Steps filled by chunks of one prompt."""
+        steps, seconds = self._equal_chunks()
+        if until < inf:
+            steps = max(1, min(steps, ceil((until - self.t) / seconds)))
+        batch = len(self.running)
+        computed = steps * (self.budget - batch)
+        self._stretch(steps, batch, seconds, 0.0)
+        self.left -= computed
+        self.queued_tokens -= computed
+        self._finish()
+
+    def _equal_chunks(self) -> tuple[int, float]:
+        """How many full chunks of the head take the same time, and how long: compute-bound or just one."""
+        batch, head = len(self.running), self.waiting[0]
+        room = self.budget - batch
+        steps = (self.left - 1) // room
+        if self.running:
+            steps = min(steps, (self.running[0] >> _SLOT_BITS) - self.step)
+        context = self.context + self.workload.prompt[head] - self.left
+        last = self.weights_s + self.context_s * (context + (steps - 1) * self.budget)
+        if last > self.compute_s * self.budget:
+            steps = min(steps, 1)
+        return steps, self.model.step_s(context, self.budget)

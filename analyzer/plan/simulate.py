@@ -1,0 +1,81 @@
+"""Step-level simulation of a layout: every step of every worker, summed in stretches."""
+
+import numpy as np
+
+from analyzer.plan.coupled import run_coupled
+from analyzer.plan.gather import event_times, gather
+from analyzer.plan.instance import Instance, Role
+from analyzer.plan.layout import Colocated, Disaggregated, Layout, Pool, Routing, Settings
+from analyzer.plan.outcome import End, Run
+from analyzer.plan.workload import Workload
+
+
+def simulate(workload: Workload, layout: Layout, settings: Settings) -> Run:
+    """What `layout` does to `workload`; BadPlan when the layout cannot run with `settings`.
+
+    Workers that cannot influence each other are run one after the other, which is fast; with anything
+    that ties them together (load-aware routing, limited KV between pools, leases, lost workers) they run
+    on one clock. Both ways give the same figures where both apply.
+    """
+    settings.check(layout)
+    if _tied(layout, settings):
+        return run_coupled(workload, layout, settings)
+    if isinstance(layout, Colocated):
+        return _colocated(workload, layout, settings)
+    return _disaggregated(workload, layout, settings)
+
+
+def _tied(layout: Layout, settings: Settings) -> bool:
+    if settings.routing is not Routing.ROUND_ROBIN or settings.losses:
+        return True
+    limited = settings.kv_tokens != float("inf") or settings.lease_s != float("inf")
+    return isinstance(layout, Disaggregated) and limited
+
+
+def _colocated(workload: Workload, layout: Colocated, settings: Settings) -> Run:
+    end = np.zeros(len(workload), np.int8)
+    need = np.array(workload.prompt) + np.array(workload.output)
+    end[need > settings.kv_tokens] = End.TOO_LARGE
+    requests = np.flatnonzero(end == End.OK).tolist()
+    workers = [
+        Instance(
+            Role.COLOCATED, settings.model, workload, layout.chunk, settings.max_seqs, settings.kv_tokens,
+            settings.exact,
+        )
+        for _ in range(layout.workers)
+    ]  # fmt: skip
+    deal(workers, [(workload.arrival_s[i], i) for i in requests])
+    first = event_times(len(workload), (worker.prefilled for worker in workers))
+    return gather(workload, layout, first, end, {Pool.COLOCATED: workers})
+
+
+def _disaggregated(workload: Workload, layout: Disaggregated, settings: Settings) -> Run:
+    model, seqs, exact = settings.model, settings.max_seqs, settings.exact
+    prefill = [
+        Instance(Role.PREFILL, model, workload, layout.prefill_budget, seqs, settings.kv_tokens, exact)
+        for _ in range(layout.prefill)
+    ]
+    deal(prefill, list(zip(workload.arrival_s, range(len(workload)), strict=True)))
+    done = event_times(len(workload), (worker.prefilled for worker in prefill))
+    compute = settings.model.compute_s_per_token
+    transfer, prompt, uncached = settings.transfer, workload.prompt, workload.uncached()
+    arrivals = sorted(
+        (t + transfer.exposed_s(prompt[i], uncached[i] * compute), i) for i, t in enumerate(done.tolist())
+    )
+    decode = [
+        Instance(Role.DECODE, model, workload, 0, seqs, settings.kv_tokens, exact)
+        for _ in range(layout.decode)
+    ]
+    deal(decode, arrivals)
+    first = np.empty(len(workload))
+    first[[i for _, i in arrivals]] = [t for t, _ in arrivals]
+    end = np.zeros(len(workload), np.int8)
+    return gather(workload, layout, first, end, {Pool.PREFILL: prefill, Pool.DECODE: decode})
+
+
+def deal(workers: list[Instance], arrivals: list[tuple[float, int]]) -> None:
+    """Give every n-th arrival to each of n workers in turn and run them to the end."""
+    for k, worker in enumerate(workers):
+        for at, request in arrivals[k :: len(workers)]:
+            worker.inject(at, request)
+        worker.advance(float("inf"))
