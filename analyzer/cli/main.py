@@ -10,6 +10,7 @@ from analyzer.cli.explain import explain
 from analyzer.cli.import_ import import_
 from analyzer.cli.report import report
 from analyzer.cli.serve import serve
+from analyzer.cli.tap import tap
 from collector.errors import CollectorError
 
 app = typer.Typer(
@@ -50,6 +51,7 @@ app.command()(serve)
 app.command("import")(import_)
 app.command()(report)
 app.command()(explain)
+app.command()(tap)
 
 
 def main() -> None:

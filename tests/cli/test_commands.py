@@ -59,6 +59,12 @@ def test_help_imports_nothing_heavy(pdscope: Run) -> None:
     assert loaded.stdout.strip() == "[]"
 
 
+def test_the_page_is_served_beside_rest(served: Served) -> None:
+    page = httpx.get(served.api)
+    assert page.status_code == 200
+    assert "text/html" in page.headers["content-type"]
+
+
 def test_serve_prints_its_addresses_and_is_found_by_its_directory(served: Served) -> None:
     holder = json.loads((served.data / "pdscope.lock").read_text())
     assert holder["api"] == served.api
