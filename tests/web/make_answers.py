@@ -22,7 +22,7 @@ START_NS = int(datetime(2026, 11, 29, 2, 0, tzinfo=UTC).timestamp()) * NS
 WINDOW_S = 3600
 STEP_S = 60
 OBJECTIVE = {"ttft": 2.0, "tpot": 0.02, "target": 0.99}
-BUCKETS = (("0–1K", 1024), ("1–4K", 4096), ("4–16K", 16384), ("16K+", 1 << 30))
+BUCKETS = (("0-1K", 1024), ("1-4K", 4096), ("4-16K", 16384), ("16K+", 1 << 30))
 SURGE_S = (1260, 2200)
 
 

@@ -60,7 +60,7 @@ def composite() -> Json:
         1571.5,
         uncertainty=None,
         joined_by=["trace_id"],
-        clocks={"dynamo-decode-51aa": {"offset_ms": 0.4, "bound_ms": 0.9}},
+        clocks=[{"worker": "dynamo-decode-51aa", "offset": 0.0004, "uncertainty": 0.0009}],
     )
 
 

@@ -1,12 +1,12 @@
 """A planned request in the shape that `GET /requests` and `GET /requests/{id}` give it."""
 
 import hashlib
-import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
-from collector.phases import DECODE_PARTS, TTFT_PARTS, TTFT_PHASES
+from collector.phases import DECODE_PARTS, TTFT_PARTS, TTFT_PHASES, Phase
 
 NS = 1_000_000_000
 Json = dict[str, Any]
@@ -19,23 +19,30 @@ def rfc3339(at_ns: int) -> str:
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:09d}Z"
 
 
+def dispatch(intervals: Sequence[Interval], attempt: int) -> int | None:
+    """When the attempt left the router, or else when its first worker had it."""
+    mine = [i for i in intervals if i[5] == attempt and not i[1] and i[0] in TTFT_PHASES]
+    routed = [i[3] for i in mine if i[0] == "router_queue"]
+    worked = [i[2] for i in mine if i[0] not in ("router_queue", "tokenize")]
+    return max(routed) if routed else min(worked, default=None)
+
+
 def exposures(intervals: Sequence[Interval], start: int, end: int) -> tuple[dict[str, int], list[Json]]:
     """Exposed nanoseconds per part of TTFT as the convention defines them, and what only composites cover."""
     parts = dict.fromkeys(TTFT_PARTS, 0)
     inside: dict[tuple[tuple[str, ...], str], int] = {}
-    dispatch = {a: min(i[2] for i in intervals if i[5] == a) for a in {i[5] for i in intervals}}
-    until = {a: min((t for b, t in dispatch.items() if b > a), default=end) for a in dispatch}
-    bounded = [(*i[:3], min(i[3], until[i[5]]), *i[4:]) for i in intervals]
-    edges = {start, end} | {t for i in bounded for t in i[2:4]} | set(dispatch.values())
-    cuts = sorted(t for t in edges if start <= t <= end)
-    for a, b in itertools.pairwise(cuts):
+    last = max((i[5] for i in intervals), default=1)
+    lost_from, lost_to = dispatch(intervals, 1) or 0, (dispatch(intervals, last) or 0) if last > 1 else 0
+    bounded = [(*i[:3], min(i[3], lost_to) if lost_to and i[5] < last else i[3], *i[4:]) for i in intervals]
+    edges = {start, end, lost_from, lost_to} | {t for i in bounded for t in i[2:4]}
+    for a, b in pairwise(sorted(t for t in edges if start <= t <= end)):
         active = [i for i in bounded if i[2] <= a and i[3] >= b]
         phases = [i[0] for i in active if not i[1] and i[0] in TTFT_PHASES]
         wide = [i for i in active if i[1]]
-        if phases:
-            parts[min(phases, key=TTFT_PARTS.index)] += b - a
-        elif len(dispatch) > 1 and min(dispatch.values()) <= a and b <= max(dispatch.values()):
+        if lost_from <= a and b <= lost_to:
             parts["retry"] += b - a
+        elif phases:
+            parts[min(phases, key=TTFT_PARTS.index)] += b - a
         else:
             parts["unattributed"] += b - a
             if wide:
@@ -95,6 +102,11 @@ def summary_of(plan: Json, epoch_ns: int, objective: Json) -> Json:
     }
 
 
+def own_durations(intervals: Sequence[Interval]) -> dict[str, float]:
+    """Seconds that each phase lasted; the planned intervals of one phase never overlap."""
+    return {str(p): sum(i[3] - i[2] for i in intervals if i[0] == p and not i[1]) / NS for p in Phase}
+
+
 def detail_of(plan: Json, epoch_ns: int, objective: Json) -> Json:
     """The request as `GET /requests/{id}` gives it."""
     summary = summary_of(plan, epoch_ns, objective)
@@ -111,7 +123,12 @@ def detail_of(plan: Json, epoch_ns: int, objective: Json) -> Json:
     return {
         **summary,
         "intervals": intervals,
-        "clock_corrections": plan.get("clocks"),
+        "clock_corrections": plan.get("clocks", []),
+        "phases": own_durations(plan["intervals"]),
         "joined_by": plan.get("joined_by", ["trace_id", "request_id"]),
+        "notes": [],
+        "spans": len(intervals) + 1,
+        "duplicate_spans": 0,
+        "late_spans": 0,
         "verdict": verdict,
     }

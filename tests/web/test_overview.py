@@ -115,8 +115,45 @@ def test_percentiles_stand_in_a_row_per_prompt_length(page: Page, address: str) 
     page.goto(f"{address}/?{FIXED}")
     rows = panel(page, "ttft").locator("tbody tr")
     expect(rows).to_have_count(4)
-    expect(rows.nth(2)).to_contain_text("4–16K")
+    expect(rows.nth(2)).to_contain_text("4-16K")
     assert rows.nth(2).locator("svg .dot").count() == 4
+
+
+def test_prompt_lengths_are_in_order_whatever_the_order_of_the_answer(
+    page: Page, api: RecordedApi, address: str
+) -> None:
+    answer = recorded("latency.ttft.input_bucket")
+    nameless = {**answer["rows"][0], "key": None}
+    answer["rows"] = [nameless, *answer["rows"][::-1]]
+    api.replaced["latency"] = JSONResponse(answer)
+    page.goto(f"{address}/?{FIXED}")
+    expect(panel(page, "ttft").locator("tbody th")).to_have_text(
+        ["0-1K", "1-4K", "4-16K", "16K+", "not known"]
+    )
+
+
+def test_misses_of_tpot_alone_and_without_timeline_are_counted_too(
+    page: Page, api: RecordedApi, address: str
+) -> None:
+    answer = recorded("slo.timeseries")
+    for point in answer["points"]:
+        point["by_phase"] = {}
+    answer["points"][5]["by_phase"] = {"decode": 3, "unknown": 2}
+    api.replaced["slo/timeseries"] = JSONResponse(answer)
+    page.goto(f"{address}/?{FIXED}")
+    expect(panel(page, "misses").locator(".legend")).to_contain_text("decode 3")
+    expect(panel(page, "misses").locator(".legend")).to_contain_text("unknown 2")
+    expect(page.locator(".headline")).to_contain_text("3: TTFT was met, TPOT was not")
+
+
+def test_the_reason_that_rest_gives_for_a_missing_figure_is_shown(
+    page: Page, api: RecordedApi, address: str
+) -> None:
+    answer = objective()
+    answer["not_measured"] = {"requests_per_gpu_hour": "worker decode-1 does not say pd.gpus"}
+    api.replaced["slo"] = JSONResponse({"objectives": [answer]})
+    page.goto(f"{address}/?{FIXED}")
+    expect(page.locator(".tile").nth(2)).to_contain_text("– (worker decode-1 does not say pd.gpus)")
 
 
 def test_a_slow_request_is_two_keys_away(page: Page, api: RecordedApi, address: str) -> None:

@@ -27,7 +27,7 @@ def test_the_page_knows_the_parts_of_the_decode_interval() -> None:
 def test_every_part_has_a_colour_for_light_and_dark() -> None:
     css = (STATIC / "css" / "colours.css").read_text()
     colours = dict(re.findall(r"--part-(\w+): light-dark\((#\w{6}, #\w{6})\);", css))
-    assert set(colours) == {*TTFT_PARTS, *DECODE_PARTS, Phase.DECODE}
+    assert set(colours) == {*TTFT_PARTS, *DECODE_PARTS, Phase.DECODE, "unknown"}
     ttft = [colours[part] for part in TTFT_PARTS]
     assert len(set(ttft)) == len(ttft)
 

@@ -8,25 +8,30 @@ const TOLERANCE_S = 0.0005;
 
 const isComposite = (interval) => (interval.covers ?? []).length > 0;
 
-/** When each attempt began: the earliest start among its intervals. */
-function dispatches(intervals) {
-  const starts = new Map();
-  for (const i of intervals) starts.set(i.attempt ?? 1, Math.min(i.start, starts.get(i.attempt ?? 1) ?? Infinity));
-  return [...starts.entries()].sort((a, b) => a[0] - b[0]);
+/** When an attempt was dispatched: when its time in the router ended, else when its first worker had it. */
+function dispatched(intervals, attempt) {
+  const mine = intervals.filter((i) => (i.attempt ?? 1) === attempt && RANK.has(i.phase) && !isComposite(i));
+  const routed = mine.filter((i) => i.phase === 'router_queue').map((i) => i.end);
+  const worked = mine.filter((i) => RANK.get(i.phase) > RANK.get('tokenize')).map((i) => i.start);
+  return routed.length ? Math.max(...routed) : worked.length ? Math.min(...worked) : null;
 }
 
-/** Phases of a superseded attempt stop counting at the next dispatch. */
-function clipped(intervals) {
-  const order = dispatches(intervals);
-  const endOf = new Map(order.map(([attempt], k) => [attempt, order[k + 1]?.[1] ?? Infinity]));
-  return intervals.map((i) => ({ ...i, end: Math.min(i.end, endOf.get(i.attempt ?? 1)) })).filter((i) => i.end > i.start);
+/** The time lost to superseded attempts: from the first dispatch to the last. */
+function retryOf(intervals, attempts) {
+  const end = attempts > 1 ? dispatched(intervals, attempts) : null;
+  return end === null ? null : { start: dispatched(intervals, 1) ?? 0, end };
 }
 
-function ownerOf(a, b, intervals, lastDispatch, firstDispatch) {
+/** A superseded attempt stops counting at the last dispatch. */
+const clipped = (intervals, attempts, retry) => intervals
+  .map((i) => (retry && (i.attempt ?? 1) < attempts ? { ...i, end: Math.min(i.end, retry.end) } : i))
+  .filter((i) => i.end > i.start);
+
+function ownerOf(a, b, intervals, retry) {
+  if (retry && a >= retry.start && b <= retry.end) return { part: 'retry' };
   const active = intervals.filter((i) => i.start <= a && i.end >= b);
   const plain = active.filter((i) => RANK.has(i.phase) && !isComposite(i));
   if (plain.length) return { part: plain.reduce((x, y) => (RANK.get(y.phase) < RANK.get(x.phase) ? y : x)).phase };
-  if (a >= firstDispatch && b <= lastDispatch && lastDispatch > firstDispatch) return { part: 'retry' };
   const composite = active.find(isComposite);
   return composite ? { part: 'unattributed', covers: composite.covers, reason: composite.reason } : { part: 'unattributed' };
 }
@@ -38,18 +43,15 @@ const same = (x, y) => x.part === y.part && String(x.covers) === String(y.covers
  * @param intervals {phase, covers, start, end, attempt} in seconds since the request's start
  * @returns [{part, start, end, covers?, reason?}] without gaps, neighbours of one part merged
  */
-export function segments(intervals, end) {
+export function segments(intervals, end, attempts = Math.max(1, ...intervals.map((i) => i.attempt ?? 1))) {
   if (!(end > 0)) return [];
-  const counted = clipped(intervals);
-  const order = dispatches(intervals);
-  const first = Math.min(...order.map(([, t]) => t));
-  const last = Math.max(...order.map(([, t]) => t));
-  const inside = (t) => t > 0 && t < end;
-  const cuts = [...new Set([0, end, ...counted.flatMap((i) => [i.start, i.end]).filter(inside), ...order.map(([, t]) => t).filter(inside)])]
-    .sort((a, b) => a - b);
+  const retry = retryOf(intervals, attempts);
+  const counted = clipped(intervals, attempts, retry);
+  const edges = [...counted.flatMap((i) => [i.start, i.end]), ...(retry ? [retry.start, retry.end] : [])];
+  const cuts = [...new Set([0, end, ...edges.filter((t) => t > 0 && t < end)])].sort((a, b) => a - b);
   const result = [];
   for (let k = 0; k + 1 < cuts.length; k += 1) {
-    const owner = ownerOf(cuts[k], cuts[k + 1], counted, last, first);
+    const owner = ownerOf(cuts[k], cuts[k + 1], counted, retry);
     const before = result.at(-1);
     if (before && same(before, owner)) before.end = cuts[k + 1];
     else result.push({ ...owner, start: cuts[k], end: cuts[k + 1] });

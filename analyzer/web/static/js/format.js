@@ -33,9 +33,14 @@ export function durationText(seconds) {
 /** A duration that was chosen rather than measured: 2 s, 12 ms, 1.5 s. */
 export const roundText = (seconds) => durationText(seconds).replace(/(\.\d*?)0+ /, '$1 ').replace('. ', ' ');
 
-/** A ratio as a percentage; near 100 % more digits, because 99.9 and 99.99 are different worlds. */
+/**
+ * A ratio as a percentage; near 100 % more digits, because 99.9 and 99.99 are different worlds, and
+ * neither end is claimed by rounding.
+ */
 export function percentText(ratio) {
   const percent = ratio * 100;
+  if (ratio > 0 && percent < 0.001) return '< 0.001 %';
+  if (ratio < 1 && percent > 99.999) return '> 99.999 %';
   const distance = Math.min(Math.abs(percent), Math.abs(100 - percent));
   const digits = distance === 0 || Math.abs(percent) >= 1000 ? 0 : distance < 0.1 ? 3 : distance < 1 ? 2 : 1;
   return `${digits === 0 ? WHOLE.format(percent) : Number(percent.toFixed(digits))} %`.replace('-', '−');

@@ -29,7 +29,13 @@ export const TTFT_PARTS = TTFT.map(([part]) => part);
 export const TTFT_PHASES = TTFT_PARTS.slice(0, 10);
 export const DECODE_PARTS = DECODE.map(([part]) => part);
 
-const MEANINGS = new Map([...DECODE, ['decode', 'tokens after the first are produced'], ...TTFT]);
+/** What else a miss can be counted under, beside the parts of TTFT. */
+const MISSED_OTHERWISE = [['decode', 'TTFT was met, TPOT was not'], ['unknown', 'the request has no timeline']];
+
+export const MISS_PARTS = [...TTFT_PARTS, ...MISSED_OTHERWISE.map(([part]) => part)];
+export const missMeaning = (part) => new Map(MISSED_OTHERWISE).get(part) ?? meaning(part);
+
+const MEANINGS = new Map([...DECODE, ['decode', 'tokens after the first are produced'], ['unknown', 'not known'], ...TTFT]);
 
 export const meaning = (part) => MEANINGS.get(part) ?? 'not a phase of the convention';
 export const label = (part) => part.replaceAll('_', ' ');

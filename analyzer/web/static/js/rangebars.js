@@ -16,8 +16,11 @@ function rangeBar(row, scale, objective) {
     objective && objective <= scale && svg('line', { class: 'objective', x1: x(objective), x2: x(objective), y1: '0', y2: '100%' }, svg('title', {}, `objective ${roundText(objective)}`)));
 }
 
-/** @param rows as GET /latency gives them; objective in seconds or null */
-export function rangeTable(caption, keyTitle, rows, objective) {
+/** Buckets of tokens by their lower edge: 0-1K, 1-4K, 4-16K, 16K+; requests without a count come last. */
+export const byLowerEdge = (rows) => [...rows].sort((a, b) => (parseInt(a.key, 10) || (a.key ? 0 : Infinity)) - (parseInt(b.key, 10) || (b.key ? 0 : Infinity)));
+
+/** @param rows as GET /latency gives them; objective in seconds or null; note: why there are no rows */
+export function rangeTable(caption, keyTitle, rows, objective, note) {
   const measured = rows.flatMap((r) => QUANTILES.map((q) => r[q])).filter((v) => v !== null && v !== undefined);
   const scale = Math.max(...measured, objective ?? 0, 1e-9) * 1.05;
   const cell = (q) => (r) => h('span', { class: objective && r[q] > objective ? 'bad' : null }, duration(r[q], 'no request of this group has it'));
@@ -27,5 +30,5 @@ export function rangeTable(caption, keyTitle, rows, objective) {
     ...QUANTILES.map((q) => ({ title: q, numeric: true, cell: cell(q) })),
     { title: 'max', numeric: true, cell: cell('max') },
     { title: 'p50 to p99', class: 'bar', cell: (r) => rangeBar(r, scale, objective) },
-  ], rows));
+  ], rows, { empty: note }));
 }

@@ -51,7 +51,7 @@ export function exposedBar(request, scale) {
 
 export const shortId = (request) => {
   const id = request.request_id || request.client_request_id || request.trace_id || request.key;
-  return id.length > 22 ? `${id.slice(0, 13)}…${id.slice(-6)}` : id;
+  return id.length > 22 ? `${id.slice(0, 8)}…${id.slice(-12)}` : id;
 };
 
 export const requestLink = (request, context) =>

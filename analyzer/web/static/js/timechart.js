@@ -61,7 +61,7 @@ function optionsOf(chart, width) {
     height: HEIGHT,
     legend: { show: false },
     scales: { x: { time: true }, y: { range: spec.range ?? ((u, low, high) => [0, high > 0 ? high * 1.08 : 1]) } },
-    axes: [{ ...axis, size: 34, values: axisTime }, { ...axis, size: 62, values: (u, splits) => splits.map((v) => spec.format(v)) }],
+    axes: [{ ...axis, size: 34, space: 76, values: axisTime }, { ...axis, size: 62, values: (u, splits) => splits.map((v) => spec.format(v)) }],
     cursor: { sync: { key: SYNC_KEY }, drag: { x: true, y: false, setScale: false }, points: { show: !spec.stacked, size: 7 } },
     series: [{}, ...drawn.map((s) => ({
       label: s.label,

@@ -55,15 +55,15 @@ export function timelineOf(request) {
   const firstToken = request.ttft === null || request.censored ? null : request.ttft;
   const decode = Object.values(request.exposed_decode ?? {});
   const lastToken = firstToken !== null && decode.length && decode.every((s) => s !== null) ? firstToken + sum(decode) : null;
-  const cut = request.ttft === null ? [] : segments(intervals, request.ttft);
+  const cut = request.ttft === null ? [] : segments(intervals, request.ttft, request.attempts ?? undefined);
   const end = Math.max(request.e2e ?? 0, request.ttft ?? 0, lastToken ?? 0, ...intervals.map((i) => i.end), 1e-9);
   return { intervals, lanes: lanesOf(intervals, request), cut, agrees: agrees(cut, request.exposed), firstToken, lastToken, end };
 }
 
-/** What a phase took by itself, whoever waited for it: the union of its own intervals. */
-export function ownDuration(intervals, phase) {
+/** What a phase took by itself, whoever waited for it: the union of its intervals; null when none was seen. */
+export function ownDuration(request, intervals, phase) {
   const mine = intervals.filter((i) => i.phase === phase && !isComposite(i));
-  return mine.length ? unionLength(mine) : null;
+  return mine.length ? request.phases?.[phase] ?? unionLength(mine) : null;
 }
 
 export const sourcesOf = (intervals, phase) => [...new Set(intervals.filter((i) => i.phase === phase && !isComposite(i)).map((i) => i.source).filter(Boolean))];

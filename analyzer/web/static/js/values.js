@@ -1,16 +1,25 @@
 // Values whose shape REST leaves open (corrections, counts, evidence): shown whole, never guessed at.
 
-import { h } from './dom.js';
+import { h, table } from './dom.js';
 import { countText, missing, text, time } from './format.js';
 
 const words = (name) => name.replaceAll('_', ' ');
 
-/** Any JSON value as nested lists; null stays "not measured". */
+const isRecord = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+
+function records(list) {
+  const names = [...new Set(list.flatMap(Object.keys))];
+  const numeric = (name) => list.every((record) => record[name] === null || typeof record[name] === 'number');
+  return table(names.map(words).join(', '), names.map((name) => ({ title: words(name), numeric: numeric(name), cell: (record) => anyValue(record[name]) })), list);
+}
+
+/** Any JSON value as nested lists and tables; null stays "not measured". */
 export function anyValue(value) {
   if (value === null || value === undefined) return missing();
   if (typeof value === 'number') return Number.isInteger(value) ? countText(value) : String(Number(value.toPrecision(5)));
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string') return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.test(value) ? time(value) : text(value);
+  if (Array.isArray(value) && value.length > 1 && value.every(isRecord)) return records(value);
   if (Array.isArray(value)) return value.length ? h('ul', { class: 'values' }, value.map((v) => h('li', {}, anyValue(v)))) : h('span', { class: 'quiet' }, 'none');
   const entries = Object.entries(value);
   return entries.length ? pairs(entries.map(([k, v]) => [words(k), anyValue(v)])) : h('span', { class: 'quiet' }, 'none');

@@ -5,8 +5,8 @@ import { h, link, panel, table } from '../dom.js';
 import { ifAnswered } from '../empty.js';
 import { count, countText, dateOf, duration, durationText, isMissing, missing, percent, percentText, rate, rateText, roundText, text } from '../format.js';
 import { named } from '../parts.js';
-import { colour, label, meaning, TTFT_PARTS } from '../phases.js';
-import { rangeTable } from '../rangebars.js';
+import { colour, label, MISS_PARTS, missMeaning, TTFT_PARTS } from '../phases.js';
+import { byLowerEdge, rangeTable } from '../rangebars.js';
 import { requestTable } from '../requesttable.js';
 import { common, stepOf, windowOf } from '../state.js';
 import { timeChart } from '../timechart.js';
@@ -49,19 +49,20 @@ function tiles(objective) {
   const n = objective.requests;
   const joint = objective.attainment.joint;
   const under = !isMissing(joint) && joint < objective.target;
+  const why = (name, otherwise) => objective.not_measured?.[name] ?? otherwise;
   const nobody = 'no evaluated request in this window';
   return h('div', { class: 'tiles' },
     tile('Attainment', h('span', { class: isMissing(joint) ? null : under ? 'bad' : 'good' }, percent(joint, nobody)),
       h('span', {}, `${isMissing(joint) ? 'target' : under ? '✗ under the target of' : '✓ target'} ${percentText(objective.target)}`),
       h('span', {}, 'TTFT ', percent(objective.attainment.ttft, nobody), ' · TPOT ', percent(objective.attainment.tpot, nobody))),
     tile('Missed', h('span', {}, count(n.missed), h('small', {}, ` of ${countText(n.evaluated)}`)),
-      h('span', {}, `errored ${countText(n.errored ?? 0)} · rejected ${countText(n.rejected ?? 0)}`),
-      h('span', {}, `apart: cancelled ${countText(n.cancelled ?? 0)} · invalid ${countText(n.invalid ?? 0)}`)),
+      h('span', {}, `errored ${countText(n.errored)} · rejected ${countText(n.rejected)}`),
+      h('span', {}, `apart: cancelled ${countText(n.cancelled)} · invalid ${countText(n.invalid)} · incomplete ${countText(n.incomplete)}`)),
     tile('Goodput', rate(objective.goodput_rps, 'no request met both objectives in a measured time'),
-      h('span', {}, 'in flight ', count(n.in_flight, 'nothing reports requests in flight'),
-        ' · oldest ', duration(n.oldest_in_flight_s, 'nothing reports the age of requests in flight')),
-      h('span', {}, 'good requests per GPU-hour ', count(objective.requests_per_gpu_hour, 'no worker says how many accelerators it has (pd.gpus)'))),
-    tile('Error budget left', h('span', { class: objective.budget_left < 0 ? 'bad' : null }, percent(objective.budget_left, nobody)),
+      h('span', {}, 'in flight ', count(n.in_flight, why('in_flight', 'nothing reports requests in flight')),
+        ' · oldest ', duration(n.oldest_in_flight_s, why('oldest_in_flight_s', 'nothing reports the age of requests in flight'))),
+      h('span', {}, 'good requests per GPU-hour ', count(objective.requests_per_gpu_hour, why('requests_per_gpu_hour', 'no worker says how many accelerators it has (pd.gpus)')))),
+    tile('Error budget left', h('span', { class: objective.budget_left < 0 ? 'bad' : null }, percent(objective.budget_left, why('budget_left', nobody))),
       h('span', {}, `of ${objective.period_days} days`),
       burn(objective)));
 }
@@ -85,6 +86,12 @@ function sumByPhase(points) {
   return sums;
 }
 
+const seeMissed = (context) => link(context.href({ view: 'requests', missed: 'true', order: 'slowest' }), {}, 'See them');
+
+function missedElsewhere(part, n, objective, context) {
+  return h('p', { class: 'headline' }, `${countText(objective.requests.missed)} of ${countText(objective.requests.evaluated)} evaluated requests missed; ${countText(n)}: ${missMeaning(part)}. `, seeMissed(context));
+}
+
 /** One sentence to read first: the diagnosis where there is one, else where the misses' time went. */
 function headline(data, objective, context) {
   const diagnosis = data.diagnosis.value;
@@ -95,9 +102,10 @@ function headline(data, objective, context) {
   const sums = [...sumByPhase(data.series.value?.points ?? [])].sort((a, b) => b[1] - a[1]);
   if (!objective || !sums.length) return null;
   const [part, n] = sums[0];
+  if (!TTFT_PARTS.includes(part)) return missedElsewhere(part, n, objective, context);
   return h('p', { class: 'headline' }, h('b', {}, countText(objective.requests.missed)), ' of ', h('b', {}, countText(objective.requests.evaluated)), ' evaluated requests missed; for ',
     h('b', {}, countText(n)), ' the longest part of the wait was ', named(part), '. ',
-    link(context.href({ view: 'requests', missed: 'true', order: 'slowest' }), {}, 'See them'));
+    seeMissed(context));
 }
 
 function seriesPanels(series, objective, context) {
@@ -108,7 +116,7 @@ function seriesPanels(series, objective, context) {
   const target = objective?.target;
   const lowest = Math.min(target ?? 1, ...points.map((p) => p.attainment ?? 1));
   const floor = lowest > 0.95 ? 0.9 : lowest > 0.6 ? 0.5 : 0;
-  const parts = TTFT_PARTS.filter((part) => points.some((p) => p.by_phase?.[part]));
+  const parts = MISS_PARTS.filter((part) => points.some((p) => p.by_phase?.[part]));
   return [
     panel('Attainment', { id: 'attainment', note: 'Evaluated requests that met TTFT and TPOT, of all evaluated.' }, timeChart('attainment', {
       ...shared, title: 'Attainment over time', format: percentText, range: [floor, 1 + (1 - floor) * 0.04],
@@ -123,8 +131,8 @@ function seriesPanels(series, objective, context) {
     panel('Misses by longest exposed phase', { id: 'misses', wide: true, note: 'Each missed request counts once, under the part of its wait that was longest.' },
       parts.length ? timeChart('misses', {
         ...shared, title: 'Missed requests by longest exposed phase', format: countText, stacked: true,
-        series: parts.map((part) => ({ label: label(part), hint: meaning(part), colour: colour(part), value: (p) => p.by_phase?.[part] ?? 0 })),
-      }) : h('p', { class: 'empty' }, points.some((p) => p.missed > 0) ? 'Requests missed, but none has exposed time: no first token was seen.' : 'No request missed in this window.')),
+        series: parts.map((part) => ({ label: label(part), hint: missMeaning(part), colour: colour(part), value: (p) => p.by_phase?.[part] ?? 0 })),
+      }) : h('p', { class: 'empty' }, points.some((p) => p.missed > 0) ? 'Requests missed, and this pdscope does not say in which phase.' : 'No request missed in this window.')),
   ];
 }
 
@@ -148,9 +156,9 @@ function render(data, context) {
     h('div', { class: 'grid' },
       ifAnswered(data.series, 'The series', (series) => seriesPanels(series, objective, context)),
       panel('TTFT by prompt length', { id: 'ttft', wide: false, note: 'Start of the request to the first token sent to the client.' },
-        ifAnswered(data.ttft, 'TTFT', (l) => rangeTable('TTFT percentiles by input tokens', 'input tokens', l.rows, objective?.ttft ?? null))),
+        ifAnswered(data.ttft, 'TTFT', (l) => rangeTable('TTFT percentiles by input tokens', 'input tokens', byLowerEdge(l.rows), objective?.ttft ?? null, l.note))),
       panel('TPOT by prompt length', { id: 'tpot', note: 'Time per output token after the first.' },
-        ifAnswered(data.tpot, 'TPOT', (l) => rangeTable('TPOT percentiles by input tokens', 'input tokens', l.rows, objective?.tpot ?? null))),
+        ifAnswered(data.tpot, 'TPOT', (l) => rangeTable('TPOT percentiles by input tokens', 'input tokens', byLowerEdge(l.rows), objective?.tpot ?? null, l.note))),
       panel('Slowest requests', { id: 'slowest', wide: true, actions: link(context.href({ view: 'requests', order: 'slowest' }), {}, 'All requests') },
         ifAnswered(data.slowest, 'Requests', (l) => requestTable('Slowest requests', l.requests, ['started', 'ttft', 'tpot', 'tokens', 'outcome', 'longest'], context)))),
   ];

@@ -2,7 +2,7 @@
 
 import { get, SeveralMatches } from '../api.js';
 import { h, link, panel, table } from '../dom.js';
-import { count, duration, durationText, isMissing, missing, percentText, text, time } from '../format.js';
+import { count, countText, duration, durationText, isMissing, missing, percentText, text, time } from '../format.js';
 import { named, partsBar, partsLegend, swatch } from '../parts.js';
 import { DECODE_PARTS, label, meaning, TTFT_PARTS } from '../phases.js';
 import { cause, outcome, tpot, ttft, ttftParts, verdictMark } from '../requestparts.js';
@@ -52,7 +52,7 @@ function summary(r) {
 
 /** Composites are time known to lie within several phases: part of unattributed, shown under it. */
 function phaseRows(r, timeline) {
-  const rows = TTFT_PARTS.map((part) => ({ part, exposed: r.exposed?.[part], own: ownDuration(timeline.intervals, part), sources: sourcesOf(timeline.intervals, part) }));
+  const rows = TTFT_PARTS.map((part) => ({ part, exposed: r.exposed?.[part], own: ownDuration(r, timeline.intervals, part), sources: sourcesOf(timeline.intervals, part) }));
   const inside = (r.composites ?? []).map((c) => ({ composite: c, exposed: c.exposed }));
   return [...rows, ...inside];
 }
@@ -84,15 +84,19 @@ function decodePanel(r) {
     : h('p', { class: 'empty' }, 'No decode interval: the first or the last token was not seen.'));
 }
 
+const missingSignals = (signals) => h('ul', { class: 'evidence' }, signals.map((m) => h('li', {}, h('code', {}, m.signal), ` ${m.why_it_matters}; ${m.how_to_get_it}`)));
+
 function verdictPanel(r) {
   const v = r.verdict;
   const body = !v || v.cause === 'insufficient_evidence'
-    ? [h('p', {}, h('b', {}, 'Insufficient evidence. '), 'pdscope names no cause that its telemetry can’t carry.'), v && evidence(v.evidence)]
+    ? [h('p', {}, h('b', {}, 'Insufficient evidence. '), 'pdscope names no cause that its telemetry can’t carry.'), v && evidence(v.evidence), v?.missing_telemetry?.length ? missingSignals(v.missing_telemetry) : null]
     : v.cause === 'none' ? h('p', {}, 'Objective met; nothing to blame.')
       : [h('p', {}, h('b', {}, v.cause), isMissing(v.confidence) ? '' : ` · confidence ${percentText(v.confidence)}`), evidence(v.evidence),
         v.counterfactual !== null && v.counterfactual !== undefined && h('div', {}, h('h3', {}, 'Without it'), anyValue(v.counterfactual))];
   return panel('Verdict', { id: 'verdict' }, body);
 }
+
+const correction = (c) => h('li', {}, `${c.worker}: ${durationText(c.offset)} ± `, duration(c.uncertainty, 'unbounded on one side'));
 
 function identity(r) {
   return panel('Identity', { id: 'identity' }, pairs([
@@ -100,7 +104,8 @@ function identity(r) {
     ['prefill worker', text(r.prefill_worker, 'no span names the prefill worker')], ['decode worker', text(r.decode_worker, 'no span names the decode worker')],
     ['tenant', text(r.tenant, 'no tenant was given')], ['route', text(r.route, 'no route was given')], ['cohort', text(r.cohort, 'no cohort was given')],
     ['joined by', r.joined_by?.length ? h('span', { class: 'tags' }, r.joined_by.map((j) => h('span', { class: 'tag' }, j))) : missing('its spans needed no joining')],
-    ['clock corrections', isMissing(r.clock_corrections) ? missing('none were made') : anyValue(r.clock_corrections)],
+    ['clock corrections', r.clock_corrections?.length ? h('ul', {}, r.clock_corrections.map(correction)) : missing('none were made')],
+    ...(isMissing(r.spans) ? [] : [['spans', `${countText(r.spans)}, ${countText(r.late_spans)} late, ${countText(r.duplicate_spans)} duplicate`]]),
     ...(r.notes?.length ? [['notes', anyValue(r.notes)]] : []),
   ]));
 }
