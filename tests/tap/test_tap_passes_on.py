@@ -215,6 +215,41 @@ def test_a_prompt_too_large_to_parse_is_passed_on_whole(run):
     run(story())
 
 
+def test_an_upload_in_chunks_is_passed_on(run):
+    async def story():
+        async with tapped() as t:
+            body = chat()
+
+            async def parts():
+                for piece in (json.dumps(body)[:20], json.dumps(body)[20:]):
+                    yield piece.encode()
+                    await asyncio.sleep(0.05)
+
+            async with t.client.post(t.url + CHAT, data=parts()) as response:
+                assert b"[DONE]" in await response.read()
+            assert t.upstream.seen[0]["body"] == body
+
+    run(story())
+
+
+def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_on(run):
+    async def story():
+        async with tapped() as t:
+            reader, writer = await asyncio.open_connection(t.tap.address.host, t.tap.address.port)
+            body = json.dumps(chat()).encode()
+            head = f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n"
+            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode())
+            assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+            writer.write(body)
+            answer = await reader.read()
+            assert answer.startswith(b"HTTP/1.1 200 OK")
+            assert b"[DONE]" in answer
+            writer.close()
+            await writer.wait_closed()
+
+    run(story())
+
+
 def test_hop_by_hop_headers_stay_on_their_hop(run):
     async def story():
         async with tapped() as t:
