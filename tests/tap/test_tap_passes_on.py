@@ -5,9 +5,8 @@ import contextlib
 import io
 import itertools
 import json
-import os
-import signal
 import socket
+import subprocess
 import sys
 import time
 
@@ -105,41 +104,43 @@ def test_a_client_that_closes_once_it_has_everything_is_ok(run):
     run(story())
 
 
-def test_an_upstream_that_is_killed_mid_stream_is_told_at_once(run):
+@pytest.fixture
+def program():
+    """The upstream as a process of its own, and its address."""
+    child = subprocess.Popen([sys.executable, "-m", "tests.tap.upstream"], stdout=subprocess.PIPE, text=True)
+    yield child, child.stdout.readline().strip()
+    child.kill()
+    child.wait(10)
+    child.stdout.close()
+
+
+def test_an_upstream_that_is_killed_mid_stream_is_told_at_once(run, program):
+    child, address = program
+
     async def story():
-        program = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.tap.upstream", stdout=asyncio.subprocess.PIPE
-        )
-        address = (await program.stdout.readline()).decode().strip()
-        try:
-            async with (
-                tapped(upstream_address=address) as t,
-                t.client.post(t.url + CHAT, json=chat(chunks=1000, gap=0.05)) as response,
-            ):
-                await response.content.readline()
-                await asyncio.sleep(0.2)
-                os.kill(program.pid, signal.SIGKILL)
-                killed = time.monotonic()
-                rest = b""
-                with contextlib.suppress(aiohttp.ClientPayloadError):
-                    async for line in response.content:
-                        rest += line
-                    pytest.fail("the stream ended as if nothing had happened")
-                assert time.monotonic() - killed < 0.5
-                assert b'"type": "upstream_lost"' in rest
-                await until(t.spans)
-                assert t.spans()[0].attributes["pd.outcome"] == "interrupted"
-                assert t.spans()[0].status.status_code.name == "ERROR"
-                async with t.client.post(t.url + CHAT, json=chat()) as refused:
-                    assert refused.status == 502
-                    assert (await refused.json())["error"]["type"] == "upstream_lost"
-                await until(lambda: len(t.spans()) == 2)
-                assert t.spans()[1].attributes["pd.outcome"] == "error"
-        finally:
-            if program.returncode is None:
-                program.kill()
-            await program.wait()
-            program._transport.close()
+        async with (
+            tapped(upstream_address=address) as t,
+            t.client.post(t.url + CHAT, json=chat(chunks=1000, gap=0.05)) as response,
+        ):
+            await response.content.readline()
+            await asyncio.sleep(0.2)
+            child.kill()
+            killed = time.monotonic()
+            rest = b""
+            with contextlib.suppress(aiohttp.ClientPayloadError):
+                async for line in response.content:
+                    rest += line
+                pytest.fail("the stream ended as if nothing had happened")
+            assert time.monotonic() - killed < 0.5
+            assert b'"type": "upstream_lost"' in rest
+            await until(t.spans)
+            assert t.spans()[0].attributes["pd.outcome"] == "interrupted"
+            assert t.spans()[0].status.status_code.name == "ERROR"
+            async with t.client.post(t.url + CHAT, json=chat()) as refused:
+                assert refused.status == 502
+                assert (await refused.json())["error"]["type"] == "upstream_lost"
+            await until(lambda: len(t.spans()) == 2)
+            assert t.spans()[1].attributes["pd.outcome"] == "error"
 
     run(story())
 
