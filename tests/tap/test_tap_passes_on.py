@@ -42,8 +42,9 @@ def test_each_chunk_arrives_before_the_next_is_made(run):
                 async for line in response.content:
                     if SECRET.encode() in line:
                         times.append(time.monotonic())
-            gaps = [round(after - before, 1) for before, after in itertools.pairwise(times)]
-            assert gaps == [0.2, 0.2]
+            gaps = [after - before for before, after in itertools.pairwise(times)]
+            assert len(gaps) == 2
+            assert min(gaps) > 0.1
 
     run(story())
 
