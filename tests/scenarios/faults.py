@@ -40,6 +40,7 @@ class Fault:
     prepare: Prepare
     plant: Plant
     label: Label
+    reshapes: bool  # prepares other traffic: what is sized for the traffic has to be prepared after it
 
 
 KINDS: dict[str, Fault] = {}
@@ -52,13 +53,13 @@ def fault(
     modes: frozenset[Mode] = SPLIT,
     prepare: Prepare = lambda spec, rng: spec,
     label: Label | None = None,
+    reshapes: bool = False,
 ) -> Callable[[Plant], Plant]:
     """Register a kind by the function that plants it."""
 
     def register(plant: Plant) -> Plant:
-        KINDS[name] = Fault(
-            name, cause, stage, modes, prepare, plant, label or (lambda life, objective: cause)
-        )
+        named = label or (lambda life, objective: cause)
+        KINDS[name] = Fault(name, cause, stage, modes, prepare, plant, named, reshapes)
         return plant
 
     return register
@@ -248,7 +249,9 @@ def _conversations(spec: Spec, rng: Rng) -> Spec:
     return _with("links", line_gb_s=line, flow_gb_s=line)(spec)
 
 
-@fault("redundant_prefix", "transfer_delay.redundant_prefix", "transfer", prepare=_conversations)
+@fault(
+    "redundant_prefix", "transfer_delay.redundant_prefix", "transfer", prepare=_conversations, reshapes=True
+)
 def _redundant_prefix(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
     """Follow-up turns send the whole history again although decode still holds it."""
     return _with("links", resend_held=True)
@@ -378,6 +381,7 @@ def _by_preemption(life: Life, objective: Objective) -> str:
     modes=frozenset({Mode.SEQUENTIAL, Mode.PARALLEL}),
     prepare=_long_answers,
     label=_by_preemption,
+    reshapes=True,
 )
 def _little_kv(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
     """KV runs out under running streams: the youngest lose theirs and wait to get it back."""
@@ -444,7 +448,7 @@ def _leavers(spec: Spec, rng: Rng) -> Spec:
     )(_with_kv(spec, 2, 3))
 
 
-@fault("work_for_the_gone", "cancelled", "prefill", prepare=_leavers)
+@fault("work_for_the_gone", "cancelled", "prefill", prepare=_leavers, reshapes=True)
 def _work_for_the_gone(spec: Spec, objective: Objective, rng: Rng, strength: float) -> Change:
     """Aborts do not reach prefill: it computes long prompts whose clients have left, ahead of live ones."""
     return _with("prefill", honours_aborts=False)

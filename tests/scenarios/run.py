@@ -156,10 +156,10 @@ def _about_requests(
         counts["requests_judged"] += 1
         counts["requests_right"] += cause == truth.cause or truth.shares.get(cause, 0.0) >= 0.4
         said = _counterfactual(server.get(f"/requests/{row.get('key')}", **params) or {})
-        names = [fault.name for fault in stage.scenario.truth.faults if fault.cause == cause]
-        if said is not None and names:
+        meets = stage.scenario.truth.meets_without(cause, truth)
+        if said is not None and meets is not None:
             counts["counterfactuals_judged"] += 1
-            counts["counterfactuals_right"] += said == any(truth.without[name] for name in names)
+            counts["counterfactuals_right"] += said == meets
     return counts
 
 

@@ -64,7 +64,7 @@ def judge(scenario: Scenario, answer: dict[str, Any], **more: Any) -> Judged:
     truth = scenario.truth
     said = str(answer.get("dominant_cause"))
     cause: dict[str, Any] = next((c for c in answer.get("causes") or [] if c.get("cause") == said), {})
-    blamed = said in {fault.cause for fault in truth.faults}
+    blamed = said in truth.shares and said != NONE
     return Judged(
         index=scenario.index,
         kind=scenario.kind,

@@ -38,9 +38,11 @@ class StandIn:
                 self.reply(b"", "application/x-protobuf")
 
             def do_GET(self) -> None:
-                asked = {key: values[0] for key, values in parse_qs(urlsplit(self.path).query).items()}
+                url = urlsplit(self.path)
+                asked = {key: values[0] for key, values in parse_qs(url.query).items()}
                 stand_in.queries.append(asked)
-                self.reply(json.dumps(stand_in.diagnose(asked["model"])).encode(), "application/json")
+                document = stand_in.document(url.path.removeprefix("/api/v1/"), asked["model"])
+                self.reply(json.dumps(document).encode(), "application/json")
 
             def reply(self, body: bytes, kind: str) -> None:
                 self.send_response(200)
@@ -61,6 +63,18 @@ class StandIn:
                 values = plain(span.attributes)
                 if span.name == "pd.request" and values["pd.request.id"].startswith("r"):
                     self.seen.setdefault(values["gen_ai.request.model"], set()).add(values["pd.request.id"])
+
+    def document(self, path: str, model: str) -> dict[str, Any]:
+        if path == "diagnosis":
+            return self.diagnose(model)
+        salt, truth = model.removeprefix("sim-"), self.scenarios[model].truth
+        if path == "requests":
+            rows = [
+                {"key": v.index, "request_id": f"r{v.index}-{salt}", "cause": v.cause} for v in truth.missed
+            ]
+            return {"requests": rows[:5]}
+        (verdict,) = (v for v in truth.missed if str(v.index) == path.removeprefix("requests/"))
+        return {"verdict": {"counterfactual": {"would_have_met": any(verdict.without.values())}}}
 
     def diagnose(self, model: str) -> dict[str, Any]:
         truth = self.scenarios[model].truth
@@ -107,6 +121,18 @@ def test_a_server_that_tells_the_truth_passes(stand_in: StandIn, capsys: pytest.
     assert len(document["ablated"]) == 10
     assert all(bar["passed"] for bar in document["bars"])
     assert set(stand_in.queries[0]) == {"from", "to", "ttft", "tpot", "target", "model"}
+
+
+def test_requests_are_judged_one_by_one_where_asked(
+    stand_in: StandIn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        played(stand_in, "--json", "--requests", "5", "--only", "slow_pairs") == 1
+    )  # no two faults among them
+    document = json.loads(capsys.readouterr().out)
+    assert document["report"]["request_cause_accuracy"] == 1.0
+    assert document["report"]["request_counterfactual_agreement"] == 1.0
+    assert all(row["requests_judged"] == row["counterfactuals_judged"] == 5 for row in document["scenarios"])
 
 
 def test_a_server_that_always_blames_the_same_fails(

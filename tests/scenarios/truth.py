@@ -107,8 +107,17 @@ class Truth:
 
     def would_have_met(self, cause: str) -> int:
         """Missed requests that would have met without the faults of this cause."""
-        names = {fault.name for fault in self.faults if fault.cause == cause}
-        return sum(any(verdict.without[name] for name in names) for verdict in self.missed)
+        return sum(self.meets_without(cause, verdict) is True for verdict in self.missed)
+
+    def meets_without(self, cause: str, verdict: Verdict) -> bool | None:
+        """Whether a request would have met without what did this to it; None where no fault did."""
+        life = self.played.lives[verdict.index]
+        told = [
+            verdict.without[fault.name]
+            for fault in self.faults
+            if fault.label(life, self.objective) == cause or fault.cause == cause
+        ]
+        return any(told) if told else None
 
     def _life(self, names: frozenset[str], i: int) -> Life:
         return self.runs[names].lives[i]
