@@ -5,24 +5,26 @@ CREATE VIEW signal_histograms AS
 SELECT
     time_ns, toDateTime64(time_ns / 1e9, 3, 'UTC') AS at, pool, worker, model, metric, unit, labels, resource_id, series,
     seconds, restarted AS reset,
-    toUInt64(if(anew, count, count - count_before)) AS count,
-    if(anew, sum, sum - sum_before) AS sum,
+    toUInt64(if(anew, point.1, growth)) AS count,
+    if(anew, point.2, point.2 - sum_before) AS sum,
     if(consistent, kept, []) AS bounds,
-    multiIf(NOT consistent OR empty(buckets), [],
-        anew OR empty(kept), if(anew, buckets, [toUInt64(count - count_before)]),
+    multiIf(NOT consistent OR empty(point.3), [],
+        anew, point.3,
         arrayMap((upto, before) -> toUInt64(upto - before),
-            arrayPushBack(grown, toInt64(count) - toInt64(count_before)), arrayPushFront(grown, 0))) AS buckets
+            arrayPushBack(grown, growth), arrayPushFront(grown, 0))) AS buckets
 FROM
 (
     SELECT
         *,
+        (count, sum, buckets) AS point,
+        toInt64(count) - toInt64(count_before) AS growth,
         points_before > 0 AND temporality != 1 AND (count < count_before OR (start_ns > time_before AND start_ns < time_ns)
             OR (bounds = bounds_before AND arrayExists((now, then) -> now < then, buckets, if(length(buckets) = length(buckets_before), buckets_before, buckets)))) AS restarted,
         temporality = 1 OR restarted OR points_before = 0 AS anew,
         if(anew, bounds, arrayFilter(b -> has(bounds_before, b) OR buckets_before[arrayCount(x -> x < b, bounds_before) + 1] = 0, bounds)) AS kept,
         arrayMap(b -> toInt64(arraySum(arraySlice(buckets, 1, arrayCount(x -> x <= b, bounds)))) - toInt64(arraySum(arraySlice(buckets_before, 1, arrayCount(x -> x <= b, bounds_before)))), kept) AS grown,
         anew OR (notEmpty(buckets_before) = notEmpty(buckets)
-            AND arrayAll((upto, before) -> upto >= before, arrayPushBack(grown, toInt64(count) - toInt64(count_before)), arrayPushFront(grown, 0))) AS consistent,
+            AND arrayAll((upto, before) -> upto >= before, arrayPushBack(grown, growth), arrayPushFront(grown, 0))) AS consistent,
         nullIf(multiIf(temporality = 1 AND start_ns > 0, time_ns - start_ns, points_before > 0, time_ns - time_before, start_ns > 0, time_ns - start_ns, 0), 0) / 1e9 AS seconds
     FROM
     (
