@@ -12,7 +12,7 @@ CREATE TABLE otlp_points
     monotonic UInt8,
     time_ns UInt64,
     start_ns UInt64,
-    attributes Array(Tuple(key String, value Tuple(string_value Nullable(String), bool_value Nullable(Bool), int_value Nullable(Int64), double_value Nullable(Float64), array_value Nullable(String), kvlist_value Nullable(String), bytes_value Nullable(String)))),
+    attributes Array(Tuple(key String, value Tuple(string_value Nullable(String), bool_value Nullable(Bool), int_value Nullable(Int64), double_value Nullable(Float64)))),
     value Float64,
     count UInt64,
     sum Nullable(Float64),
