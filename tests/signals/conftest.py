@@ -18,7 +18,9 @@ _NAMES = itertools.count()
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     opened = Store.open(tmp_path_factory.mktemp("store"))
     write_signal_rules(opened, ADAPTERS)
-    write_rules(opened, ADAPTERS, [("set-to-decode", Role.DECODE, True), ("(?i)prefill", Role.PREFILL, False)])
+    write_rules(
+        opened, ADAPTERS, [("set-to-decode", Role.DECODE, True), ("(?i)prefill", Role.PREFILL, False)]
+    )
     yield opened
     opened.close()
     gc.collect()

@@ -93,6 +93,8 @@ def histogram(name: str, *points: m.HistogramDataPoint, temporality: int = CUMUL
     return m.Metric(name=name, unit="s", histogram=data)
 
 
-def exponential(name: str, *points: m.ExponentialHistogramDataPoint, temporality: int = CUMULATIVE) -> m.Metric:
+def exponential(
+    name: str, *points: m.ExponentialHistogramDataPoint, temporality: int = CUMULATIVE
+) -> m.Metric:
     data = m.ExponentialHistogram(data_points=points, aggregation_temporality=temporality)
     return m.Metric(name=name, exponential_histogram=data)

@@ -38,7 +38,9 @@ def test_whole_numbers_and_negative_ones_are_values(store, worker, points):
     assert [row["value"] for row in points(worker)] == [-7, 0]
 
 
-@pytest.mark.parametrize(("temporality", "monotonic"), [(DELTA, True), (CUMULATIVE, True), (CUMULATIVE, False)])
+@pytest.mark.parametrize(
+    ("temporality", "monotonic"), [(DELTA, True), (CUMULATIVE, True), (CUMULATIVE, False)]
+)
 def test_a_sum_says_how_it_accumulates(store, worker, points, temporality, monotonic):
     store.insert_metrics(
         [body(worker, counter("c", number(5, 2, start=1), temporality=temporality, monotonic=monotonic))]
@@ -80,7 +82,11 @@ def _side(offset: int, *counts: int) -> m.ExponentialHistogramDataPoint.Buckets:
 @pytest.mark.parametrize(
     ("fields", "bounds", "counts"),
     [
-        ({"scale": 0, "zero_count": 1, "count": 4, "positive": _side(1, 1, 2)}, [0, 2, 4, 8], [1, 0, 1, 2, 0]),
+        (
+            {"scale": 0, "zero_count": 1, "count": 4, "positive": _side(1, 1, 2)},
+            [0, 2, 4, 8],
+            [1, 0, 1, 2, 0],
+        ),
         ({"scale": 1, "count": 2, "positive": _side(-2, 2)}, [0, 0.5, 2**-0.5], [0, 0, 2, 0]),
         ({"scale": -1, "count": 1, "positive": _side(0, 1)}, [0, 1, 4], [0, 0, 1, 0]),
         ({"scale": 0, "count": 3, "zero_count": 3}, [0], [3, 0]),
@@ -171,7 +177,8 @@ def test_private_labels_and_exemplars_never_reach_the_store(store, worker, point
     assert secret not in str(points(worker))
     assert [row["labels"] for row in points(worker)] == [{"model_name": "m"}] * 2
     log = store.rows(
-        "SELECT private_labels FROM metric_ingest_log WHERE ingest_sequence = {s:UInt64}", {"s": result.sequence}
+        "SELECT private_labels FROM metric_ingest_log WHERE ingest_sequence = {s:UInt64}",
+        {"s": result.sequence},
     )
     assert log[0]["private_labels"] == 2
 
@@ -200,7 +207,9 @@ def test_senders_of_metrics_are_resources_under_the_same_id_as_with_spans(store,
     store.insert_metrics([metrics])
     store.insert_traces([traces.SerializeToString()])
     rows = store.rows("SELECT * FROM resources FINAL WHERE instance = {w:String}", {"w": worker})
-    assert [(row["resource_id"], row["pool"]) for row in rows] == [(points(worker)[0]["resource_id"], "decode")]
+    assert [(row["resource_id"], row["pool"]) for row in rows] == [
+        (points(worker)[0]["resource_id"], "decode")
+    ]
 
 
 def test_a_body_that_is_no_export_is_refused_whole(store, worker, points):

@@ -91,7 +91,9 @@ def test_late_and_shuffled_points_are_read_in_order(store, worker, signals):
     assert _values(signals(worker)) == [None, 1, 4]
 
 
-@pytest.mark.parametrize("name", ["vllm:num_preemptions", "vllm_num_preemptions_total", "vllm_num_preemptions"])
+@pytest.mark.parametrize(
+    "name", ["vllm:num_preemptions", "vllm_num_preemptions_total", "vllm_num_preemptions"]
+)
 def test_names_as_collectors_rewrite_them_are_known(store, worker, signals, name):
     store.insert_metrics([body(worker, counter(name, number(1, 1), number(2, 3)))])
     assert [row["signal"] for row in signals(worker)] == ["preemptions_total"] * 2
@@ -165,7 +167,13 @@ def test_a_metric_about_another_process_names_it(store, worker, signals):
 @pytest.mark.parametrize(
     ("instance", "resource", "metric", "labels", "pool"),
     [
-        ("set-to-decode-1", {"pd_pool": "prefill"}, "sglang:num_queue_reqs", {"engine_type": "decode"}, "prefill"),
+        (
+            "set-to-decode-1",
+            {"pd_pool": "prefill"},
+            "sglang:num_queue_reqs",
+            {"engine_type": "decode"},
+            "prefill",
+        ),
         ("set-to-decode-2", {}, "sglang:num_queue_reqs", {"engine_type": "prefill"}, "decode"),
         ("prefill-3", {}, "sglang:num_queue_reqs", {"engine_type": "decode"}, "decode"),
         ("prefill-4", {}, "sglang:num_queue_reqs", {"engine_type": "unified"}, "colocated"),
