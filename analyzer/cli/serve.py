@@ -3,11 +3,10 @@
 from typing import Any
 
 from analyzer.cli.options import JsonOption, with_settings
+from collector.settings import SETTINGS
 
 
-@with_settings(
-    "data", "api", "otlp_grpc", "otlp_http", "slo", "import_max_bytes", "body_max_bytes", "query_threads"
-)
+@with_settings(*(setting.name for setting in SETTINGS if not setting.secret))
 def serve(settings: Any, json: JsonOption = False) -> None:
     """Receive telemetry, rebuild requests, answer over REST, until interrupted.
 
