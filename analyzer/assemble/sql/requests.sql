@@ -168,7 +168,7 @@ FROM
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'input_tokens')]) AS input_tokens,
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'output_tokens')]) AS output_tokens,
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'cached_tokens')]) AS cached_tokens,
-                                            toInt64(round(toFloat64OrZero(fact_values[indexOf(fact_names, 'stalled_ms')]) * 1e6)) AS stalled,
+                                            greatest(0, ifNull(accurateCastOrNull(round(toFloat64OrZero(fact_values[indexOf(fact_names, 'stalled_ms')]) * 1e6), 'Int64'), 0)) AS stalled,
                                             multiIf(
                                                 indexOf(fact_names, 'prefill_worker') > 0, fact_values[indexOf(fact_names, 'prefill_worker')],
                                                 indexOf(fact_names, 'prefill_host') > 0, concat(fact_values[indexOf(fact_names, 'prefill_host')], ':', fact_values[indexOf(fact_names, 'prefill_port')]),

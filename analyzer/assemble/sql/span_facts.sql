@@ -1,4 +1,6 @@
 -- Reads the spans of one step by the adapters' rules. after, upto: ingest sequences.
+-- Nothing a span says may make this fail: a duration that is no number of nanoseconds (nan, inf, 1e30) is put far in the future,
+-- where it is found impossible.
 INSERT INTO span_facts
 SELECT
     trace_id, span_id, parent_id, resource_id, dialect, root,
@@ -35,25 +37,25 @@ FROM
             *,
             arrayFilter(i -> i.3 > 0 AND i.4 > 0, arrayMap(o -> (
                 o.phase, o.covers,
-                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.start_plus), 0,
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.start_plus), 0, greatest(toInt64(notEmpty(o.start_plus)),
                     multiIf(o.start_anchor = 'start', start_ns, o.start_anchor = 'end', end_ns,
                         startsWith(o.start_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.start_anchor, named).2,
                         toInt64OrZero(m[substring(o.start_anchor, 6)]))
-                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.start_plus)))),
-                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.end_plus), 0,
+                    + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.start_plus)), 'Int64'), 4000000000000000000))),
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.end_plus), 0, greatest(toInt64(notEmpty(o.end_plus)),
                     multiIf(o.end_anchor = 'start', start_ns, o.end_anchor = 'end', end_ns,
                         startsWith(o.end_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.end_anchor, named).2,
                         toInt64OrZero(m[substring(o.end_anchor, 6)]))
-                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)))),
+                    + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)), 'Int64'), 4000000000000000000))),
                 o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus)),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), interval_rules))) AS timed,
             arrayFilter(k -> k.3 > 0, arrayMap(o -> (
                 o.name, o.rank,
-                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.plus), 0,
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.plus), 0, greatest(toInt64(notEmpty(o.plus)),
                     multiIf(o.anchor = 'start', start_ns, o.anchor = 'end', end_ns,
                         startsWith(o.anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2,
                         toInt64OrZero(m[substring(o.anchor, 6)]))
-                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)))),
+                    + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)), 'Int64'), 4000000000000000000))),
                 o.role, notEmpty(o.plus)),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), mark_rules))) AS timed_marks
         FROM
