@@ -151,6 +151,20 @@ def assemble(
     return _Request(readings, between, has_root, tuple(lives)).row(len(known) - len(unique))
 
 
+def worker_lives(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
+    """From when to when each decode worker's processes are known to have worked, from the requests they decoded."""
+    lives: dict[tuple[str, str], tuple[int, int]] = {}
+    for row in rows:
+        if not row["decode_process"] or row["first_token_at"] is None:
+            continue
+        who = str(row["decode_worker"]), str(row["decode_process"])
+        start = int(str(row["started_at"]))
+        last = int(str(row["last_token_at"] or row["first_token_at"]))
+        first, until = lives.get(who, (start, last))
+        lives[who] = min(first, start), max(until, last)
+    return [(worker, first, until) for (worker, _), (first, until) in lives.items()]
+
+
 class _Request:
     """One request, from what its spans say."""
 
@@ -344,8 +358,8 @@ class _Request:
         return max(0, self.end - self.engine_end) if self.end and self.engine_end else None
 
     def _decode_parts(self) -> dict[str, int]:
-        stalled = _float(self._fact("stalled_ms")) or 0.0
-        ns = round(stalled * 1e6) if 0 < stalled < math.inf else 0
+        stalled = (_float(self._fact("stalled_ms")) or 0.0) * 1e6
+        ns = round(stalled) if 0 < stalled < ABSURD_NS else 0
         return timeline.decode_parts(self.intervals, self.first, self.last, ns)
 
     def _phase_ns(self) -> list[int]:

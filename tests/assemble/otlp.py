@@ -6,7 +6,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from analyzer.assemble.assembler import DEFAULT_ROLES
-from analyzer.assemble.oracle import Span, assemble
+from analyzer.assemble.oracle import Span, assemble, worker_lives
 from collector.engines import ADAPTERS
 from collector.store import Store
 
@@ -73,10 +73,13 @@ def rows(store: Store) -> dict[bytes, dict[str, object]]:
     return found
 
 
-def expected(spans: list[Span], lives=()) -> dict[str, object] | None:
-    """The oracle's row."""
-    row = assemble(spans, ADAPTERS, ROLES, lives)
-    return row and {name: _plain(value) for name, value in row.items()}
+def expected(requests: Iterable[list[Span]]) -> list[dict[str, object] | None]:
+    """The oracle's row of each request, knowing of all of them which workers lived on."""
+    requests = list(requests)
+    first = [assemble(spans, ADAPTERS, ROLES) for spans in requests]
+    lives = worker_lives(row for row in first if row)
+    found = [assemble(spans, ADAPTERS, ROLES, lives) for spans in requests]
+    return [row and {name: _plain(value) for name, value in row.items()} for row in found]
 
 
 def _plain(value: object) -> object:

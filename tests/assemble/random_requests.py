@@ -5,7 +5,7 @@ import random
 from analyzer.assemble.oracle import Process, Span
 from collector.phases import Phase
 
-DAY_NS = 1_800_000_000 * 10**9
+DAY_NS = 1_750_000_000 * 10**9
 MS = 1_000_000
 NAMES = ("pool-α", "decode-7", "prefill-0", "gateway", "部署-3", "worker 9", "colo")
 NUMBERS = ("0", "1", "7", "812", "4012", "+5", "12.5", "-3", "", "many", "4294967295", "4294967296", "99999999999")
@@ -27,6 +27,7 @@ class _Trace:
     def __init__(self, rng: random.Random):
         self.rng = rng
         self.trace_id = rng.randbytes(16)
+        self.id = self.trace_id.hex()[:12]
         self.start = DAY_NS + rng.randrange(3600 * 10**9)
 
     def moment(self, early: int = 0, late: int = 40) -> int:
@@ -67,7 +68,7 @@ def native(rng: random.Random) -> list[Span]:
     for phase in rng.choices(list(Phase), k=rng.randint(0, 14)):
         pool = rng.choice(("prefill", "decode", "colocated", "router"))
         owner = router if pool == "router" else rng.choice(workers[pool])
-        attributes = {"pd.phase": str(phase), "pd.request.id": "r-1"}
+        attributes = {"pd.phase": str(phase), "pd.request.id": f"r-{trace.id}"}
         if attempts > 1 and rng.random() < 0.8:
             attributes["pd.attempt"] = rng.choice((str(rng.randint(1, attempts)), "0", "x", "-4"))
         start, end = trace.stretch()
@@ -91,7 +92,7 @@ def native(rng: random.Random) -> list[Span]:
 def _native_root(trace: _Trace, router: Process) -> Span:
     rng = trace.rng
     attributes = {
-        "pd.request.id": rng.choice(("r-1", "запрос-1")),
+        "pd.request.id": rng.choice((f"r-{trace.id}", f"запрос-{trace.id}")),
         "gen_ai.request.model": rng.choice(("llama", "模型")),
         "gen_ai.usage.input_tokens": rng.choice(NUMBERS),
         "gen_ai.usage.output_tokens": rng.choice(NUMBERS),
@@ -156,7 +157,7 @@ def vllm(rng: random.Random) -> list[Span]:
 def _llm_request(trace: _Trace, engine: Process, leg: Span | None) -> Span:
     rng = trace.rng
     attributes = {
-        "gen_ai.request.id": "cmpl-x-0",
+        "gen_ai.request.id": f"cmpl-{trace.id}-0",
         "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40),
         "gen_ai.latency.time_in_model_prefill": _seconds(rng, 0, 20),
         "gen_ai.latency.time_in_model_decode": _seconds(rng, 0, 30),
@@ -179,7 +180,7 @@ def dynamo(rng: random.Random) -> list[Span]:
     spans = []
     if rng.random() < 0.85:
         attributes = {
-            "request_id": "u-1", "x_request_id": "mine", "model": "tiny", "uri": "/v1",
+            "request_id": f"u-{trace.id}", "x_request_id": "mine", "model": "tiny", "uri": "/v1",
             "input_tokens": rng.choice(NUMBERS), "output_tokens": rng.choice(NUMBERS),
             "ttft_ms": rng.choice((str(rng.randint(0, 40 * MS) / 1e6), *ABSURD)),
             "prefill_worker_id": str(2**63 + rng.randrange(3)), "decode_worker_id": "17",
@@ -193,7 +194,7 @@ def dynamo(rng: random.Random) -> list[Span]:
         )  # fmt: skip
     if rng.random() < 0.5:
         attributes = {
-            "dynamo.trace.request_id": "u-1", "dynamo.trace.input_tokens": "9", "dynamo.trace.output_tokens": "3",
+            "dynamo.trace.request_id": f"u-{trace.id}", "dynamo.trace.input_tokens": "9", "dynamo.trace.output_tokens": "3",
             "dynamo.trace.ttft_ms": str(rng.randint(0, 40 * MS) / 1e6), "dynamo.trace.cached_tokens": "2",
             "dynamo.trace.prefill_worker_id": "3", "dynamo.trace.decode_worker_id": "4",
         }  # fmt: skip

@@ -38,7 +38,7 @@ SELECT
         if(i.1 = 0, '', phase_names[i.1]),
         if(i.1 = 0, arrayFilter((p, b) -> bitTest(i.2, b - 1), arraySlice(phase_names, 1, 11), range(1, 12)), []),
         i.3, i.4,
-        multiIf(i.8 = 1 AND prefill_worker != '', prefill_worker, i.8 IN (2, 4) AND decode_worker != '', decode_worker, i.9),
+        multiIf(i.8 = 1 AND i.9 = prefill_process, prefill_worker, i.8 IN (2, 4) AND i.9 = decode_process, decode_worker, i.9),
         i.5, source_names[i.6], i.7), ivs),
     spans, duplicate_spans, late_spans,
     multiIf(finalized_before > 0, finalized_before, complete, version, 0),
@@ -101,8 +101,8 @@ FROM
                             has_root AND t_end > 0 AND outcome != '' AND (t1 > 0 OR outcome IN ('cancelled', 'rejected', 'invalid')) AS complete,
                             arraySort(x -> x.1, arrayConcat(
                                 arrayMap((i, l, u) -> (i.3, if(l < 8, u, 0), if(l BETWEEN 8 AND 15, u, 0), if(l > 15, u, 0)), ivs, lanes, units),
-                                -- an attempt that was superseded stops counting at the last dispatch
-                                arrayMap((i, l, u) -> (if(i.5 < attempts AND retry_end > 0, greatest(i.3, least(i.4, retry_end)), i.4), if(l < 8, -u, 0), if(l BETWEEN 8 AND 15, -u, 0), if(l > 15, -u, 0)), ivs, lanes, units),
+                                -- an attempt that was superseded stops counting at the next dispatch
+                                arrayMap((i, l, u) -> (if(i.5 < attempts, greatest(i.3, arrayMin(arrayPushBack(arrayFilter(d -> d > 0, arraySlice(dispatches, i.5 + 1)), i.4))), i.4), if(l < 8, -u, 0), if(l BETWEEN 8 AND 15, -u, 0), if(l > 15, -u, 0)), ivs, lanes, units),
                                 if(retry_end > retry_start, [(retry_start, toInt64(1), toInt64(0), toInt64(0)), (retry_end, toInt64(-1), toInt64(0), toInt64(0))], []),
                                 arrayMap(t -> (t, toInt64(0), toInt64(0), toInt64(0)), arrayFilter(t -> t > 0, [t0, t1, d0, d1])))) AS changes
                         FROM
@@ -111,13 +111,10 @@ FROM
                                 *,
                                 outcome = 'error' AND (outcome_fact = 'ok' OR (outcome_fact = '' AND http_status BETWEEN 200 AND 399)) AS masked,
                                 -- the end of the window that TTFT is: the first token, or the age of a request that failed without one
-                                multiIf(first_token > 0, first_token, t_end > t0 AND outcome IN ('timeout', 'error', 'interrupted'), t_end, 0) AS t1,
-                                if(attempts = 1, 0, if(arrayExists(i -> i.1 = 1 AND i.5 = 1, ivs),
-                                    arrayMax(arrayMap(i -> i.4, arrayFilter(i -> i.1 = 1 AND i.5 = 1, ivs))),
-                                    arrayMin(arrayMap(i -> i.3, arrayFilter(i -> i.1 > 2 AND i.5 = 1, ivs))))) AS retry_start,
-                                if(attempts = 1, 0, if(arrayExists(i -> i.1 = 1 AND i.5 = attempts, ivs),
-                                    arrayMax(arrayMap(i -> i.4, arrayFilter(i -> i.1 = 1 AND i.5 = attempts, ivs))),
-                                    arrayMin(arrayMap(i -> i.3, arrayFilter(i -> i.1 > 2 AND i.5 = attempts, ivs))))) AS retry_end,
+                                multiIf(first_token > 0, first_token, t_end > 0 AND t_end >= t0 AND outcome IN ('timeout', 'error', 'interrupted'), t_end, 0) AS t1,
+                                -- lost to attempts that were superseded before the first token; of a first attempt that left no trace only t0 bounds the dispatch
+                                if(attempts = 1, 0, if(dispatches[1] > 0, dispatches[1], t0)) AS retry_start,
+                                if(attempts = 1, 0, arrayMax(arrayPushBack(arrayFilter(d -> d < t1, arraySlice(dispatches, 2)), 0))) AS retry_end,
                                 arrayMap(i -> if(i.1 > 0, i.1, 12 + least(11, indexOf(comps, (toUInt8(bitCount(bitXor(i.2, i.2 - 1))), i.2, i.7)))), ivs) AS lanes,
                                 arrayMap(i -> bitShiftLeft(toInt64(1), 8 * (if(i.1 > 0, i.1, 12 + least(11, indexOf(comps, (toUInt8(bitCount(bitXor(i.2, i.2 - 1))), i.2, i.7)))) % 8)), ivs) AS units
                             FROM
@@ -141,6 +138,10 @@ FROM
                                     if(first_token > 0 AND last_token >= first_token, first_token, 0) AS d0,
                                     if(first_token > 0 AND last_token >= first_token, last_token, 0) AS d1,
                                     toUInt8(greatest(1, arrayMax(arrayPushBack(arrayMap(i -> i.5, ivs), 1)))) AS attempts,
+                                    -- when each attempt left the router's queue, else when its first work beyond the router began; 0: not known
+                                    if(attempts = 1, emptyArrayInt64(), arrayMap(k -> if(arrayExists(i -> i.1 = 1 AND i.5 = k, ivs),
+                                        arrayMax(arrayMap(i -> i.4, arrayFilter(i -> i.1 = 1 AND i.5 = k, ivs))),
+                                        arrayMin(arrayMap(i -> i.3, arrayFilter(i -> i.1 BETWEEN 3 AND 11 AND i.5 = k, ivs)))), range(1, attempts + 1))) AS dispatches,
                                     arraySort(arrayDistinct(arrayMap(i -> (toUInt8(bitCount(bitXor(i.2, i.2 - 1))), i.2, i.7), arrayFilter(i -> i.1 = 0, ivs)))) AS comps
                                 FROM
                                 (
@@ -186,7 +187,9 @@ FROM
                                             arrayConcat(plain, arrayFilter(i -> i.3 > 0 AND i.4 > i.3,
                                                 arrayMap(r -> (r.3, r.4, mark_times[indexOf(mark_names, r.1)],
                                                     arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2, marks))),
-                                                    toUInt8(1), r.5, r.6, toUInt8(3), router_process), between))) AS ivs
+                                                    toUInt8(1), r.5, r.6,
+                                                    toUInt8(multiIf(if(r.3 > 0, r.3, bitCount(bitXor(r.4, r.4 - 1))) AS first_phase <= 2, 3, first_phase <= 5, 1, 2)),
+                                                    multiIf(first_phase <= 2, router_process, first_phase <= 5, prefill_process, decode_process)), between))) AS ivs
                                         FROM
                                         (
                                             SELECT
@@ -206,18 +209,19 @@ FROM
                                                     any(before.finalized) AS finalized_before,
                                                     any(before.spans) AS spans_before,
                                                     if(finalized_before = 0, 0, countIf(ingest_sequence > before.finalized)) AS late_spans,
-                                                    groupUniqArray(rule) AS joined_by,
+                                                    arrayFilter(j -> j != '', [if(min(trace_id) != max(trace_id), 'request_id', ''), if(max(rule = 'shared_trace'), 'shared_trace', ''), if(max(rule != 'shared_trace'), 'trace_id', '')]) AS joined_by,
                                                     sum(impossible) AS impossible,
                                                     max(root = 1) AS has_root,
-                                                    argMin(trace_id, if(root = 1, 0, start_ns)) AS root_trace,
-                                                    argMin(toString(dialect), if(root = 1, 0, start_ns)) AS system,
-                                                    argMaxIf(toString(process_cohort), start_ns, process_cohort != '') AS process_cohort,
-                                                    argMaxIf(worker, start_ns, role = 1 AND notEmpty(read)) AS prefill_process,
-                                                    argMaxIf(worker, start_ns, role IN (2, 4) AND notEmpty(read)) AS decode_process,
-                                                    argMinIf(worker, start_ns, role = 3) AS router_process,
-                                                    arraySort(i -> (i.3, i.1, i.4), arrayDistinct(groupArrayArray(read))) AS plain,
+                                                    argMin(trace_id, (root != 1, start_ns, span_id)) AS root_trace,
+                                                    argMin(toString(dialect), (root != 1, start_ns, span_id)) AS system,
+                                                    argMaxIf(toString(process_cohort), (start_ns, span_id), process_cohort != '') AS process_cohort,
+                                                    argMaxIf(worker, (start_ns, span_id), role = 1 AND notEmpty(read)) AS prefill_process,
+                                                    argMaxIf(worker, (start_ns, span_id), role IN (2, 4) AND notEmpty(read)) AS decode_process,
+                                                    argMinIf(worker, (start_ns, span_id), role = 3) AS router_process,
+                                                    arraySort(i -> (i.3, i.1, i.4, i.2, i.5, i.6, i.7, i.8, i.9), arrayDistinct(groupArrayArray(read))) AS plain,
                                                     arraySort(k -> (k.2, k.3), groupArrayArray(arrayFilter(k -> k.4 = 0 OR k.4 = role, all_marks))) AS marks,
-                                                    arraySort(f -> (f.2, f.3), groupArrayArray(arrayFilter(f -> f.4 = 0 OR f.4 = role, all_facts))) AS facts
+                                                    -- among equals the span that began last: the attempt that counted
+                                                    arrayReverseSort(f -> (-f.2, f.5, f.6, f.3), groupArrayArray(arrayMap(f -> (f.1, f.2, f.3, f.4, start_ns, span_id), arrayFilter(f -> f.4 = 0 OR f.4 = role, all_facts)))) AS facts
                                                 FROM
                                                 (
                                                     SELECT

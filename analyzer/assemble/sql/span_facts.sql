@@ -14,8 +14,8 @@ SELECT
         if(id_form = 2, replaceRegexpOne(replaceRegexpOne(m[key], '^chatcmpl-', ''), '-[0-9a-f]{8}$', ''), replaceRegexpOne(m[key], '^chatcmpl-', ''))), id_keys)) AS ids,
     arrayConcat(
         arrayMap(i -> (i.1, i.2, if(i.8, greatest(start_ns, least(end_ns, i.3)), i.3), if(i.8, greatest(start_ns, least(end_ns, i.4)), i.4), i.5, i.6, i.7), possible),
-        arrayMap(p -> (12, 0, p.2, arrayMin(arrayFilter(t -> t > p.2, arrayPushBack(arrayMap(r -> r.2, arrayFilter(e -> e.1 = 'resumed', named)), end_ns + 1))), 0, 1, ''),
-            arrayFilter(e -> e.1 = 'preempted', named)))
+        arrayMap(p -> (12, 0, p.2, arrayMin(arrayPushBack(arrayMap(r -> r.2, arrayFilter(e -> e.1 = 'resumed' AND e.2 > p.2 AND e.2 < end_ns, named)), end_ns)), 0, 1, ''),
+            arrayFilter(e -> e.1 = 'preempted' AND e.2 BETWEEN start_ns AND end_ns, named)))
         ::Array(Tuple(phase UInt8, covers UInt16, start_ns Int64, end_ns Int64, role UInt8, source UInt8, reason LowCardinality(String))) AS intervals,
     arrayMap(k -> (k.1, k.2, if(k.5, greatest(start_ns, least(end_ns, k.3)), k.3), k.4), possible_marks)
         ::Array(Tuple(name LowCardinality(String), rank UInt8, ns Int64, role UInt8)) AS marks,
@@ -28,7 +28,7 @@ FROM
 (
     SELECT
         *,
-        -- An instant built from durations must lie on its span; 50 ms of disagreement between clocks is let pass.
+        -- An instant built from durations or events must lie on its span; 50 ms of disagreement between clocks is let pass.
         arrayFilter(i -> i.4 >= i.3 AND (NOT i.8 OR (i.3 >= start_ns - 50000000 AND i.4 <= end_ns + 50000000)), timed) AS possible,
         arrayFilter(k -> NOT k.5 OR (k.3 >= start_ns - 50000000 AND k.3 <= end_ns + 50000000), timed_marks) AS possible_marks
     FROM
@@ -47,7 +47,7 @@ FROM
                         startsWith(o.end_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.end_anchor, named).2,
                         toInt64OrZero(m[substring(o.end_anchor, 6)]))
                     + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)), 'Int64'), 4000000000000000000))),
-                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus)),
+                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus) OR o.start_anchor NOT IN ('start', 'end') OR o.end_anchor NOT IN ('start', 'end')),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), interval_rules))) AS timed,
             arrayFilter(k -> k.3 > 0, arrayMap(o -> (
                 o.name, o.rank,
@@ -56,7 +56,7 @@ FROM
                         startsWith(o.anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2,
                         toInt64OrZero(m[substring(o.anchor, 6)]))
                     + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)), 'Int64'), 4000000000000000000))),
-                o.role, notEmpty(o.plus)),
+                o.role, notEmpty(o.plus) OR o.anchor NOT IN ('start', 'end')),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), mark_rules))) AS timed_marks
         FROM
         (
