@@ -208,7 +208,7 @@ FROM
                                                     count() - length(ids) AS duplicate_spans,
                                                     any(before.finalized) AS finalized_before,
                                                     any(before.spans) AS spans_before,
-                                                    if(finalized_before = 0, 0, countIf(ingest_sequence > before.finalized)) AS late_spans,
+                                                    if(finalized_before = 0, 0, spans - length(arrayDistinct(groupArrayIf(cityHash64(trace_id, span_id, resource_id), ingest_sequence <= before.finalized)))) AS late_spans,
                                                     arrayFilter(j -> j != '', [if(min(trace_id) != max(trace_id), 'request_id', ''), if(max(rule = 'shared_trace'), 'shared_trace', ''), if(max(rule != 'shared_trace'), 'trace_id', '')]) AS joined_by,
                                                     sum(impossible) AS impossible,
                                                     max(root = 1) AS has_root,
@@ -239,7 +239,7 @@ FROM
                                                 ) AS one
                                                 LEFT ANY JOIN
                                                 (
-                                                    SELECT request_key, argMax(requests.finalized, requests.version) AS finalized, argMax(requests.spans, requests.version) AS spans
+                                                    SELECT request_key, max(requests.finalized) AS finalized, argMax(requests.spans, requests.version) AS spans
                                                     FROM requests
                                                     WHERE first_bucket IN (SELECT first_bucket FROM batch_requests) AND request_key IN (SELECT request_key FROM batch_spans)
                                                     GROUP BY request_key
