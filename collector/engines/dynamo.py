@@ -146,7 +146,8 @@ _REQUEST_TRACE = SpanRule(
         Mark("request_start", START, rank=3),
         Mark("request_end", END, rank=3),
     ),
-    # Its ttft_ms stops at prefill's first token and says nothing of the client's: it is kept beside, never in its place.
+    # Its ttft_ms stops at prefill's first token and says nothing of the client's: it is kept beside, never
+    # in its place.
     facts=(
         Fact("engine_ttft_ms", "dynamo.trace.ttft_ms"),
         Fact("kv_transfer_estimated_ms", "dynamo.trace.kv_transfer_estimated_latency_ms"),

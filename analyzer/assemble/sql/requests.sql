@@ -15,7 +15,8 @@ WITH
     (SELECT groupArray((start, end, phase, covers, source, reason)) FROM mark_rules) AS between,
     (SELECT groupArray((worker, first_ns, last_ns)) FROM worker_life) AS lives,
     ['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer', 'decode_queue', 'kv_import', 'first_decode_step', 'network_streaming', 'decode', 'preempted'] AS phase_names,
-    ['observed', 'derived', 'bounded'] AS source_names
+    ['observed', 'derived', 'bounded'] AS source_names,
+    ['admission_ms', 'deadline_ns', 'engine_ttft_ms', 'error_type', 'kv_transfer_estimated_ms', 'route_candidates', 'route_fallback', 'route_reason', 'route_rejected'] AS receipt_names
 SELECT
     request_key, first_bucket, version, request_id, client_request_id, root_trace, conversation_id, system, model, tenant, route, cohort,
     prefill_worker, decode_worker, decode_process,
@@ -41,7 +42,7 @@ SELECT
         if(i.1 = 0, '', phase_names[i.1]),
         if(i.1 = 0, arrayFilter((p, b) -> bitTest(i.2, b - 1), arraySlice(phase_names, 1, 11), range(1, 12)), []),
         i.3, i.4,
-        multiIf(i.8 = 1 AND prefill_worker != '', prefill_worker, i.8 IN (2, 4) AND decode_worker != '', decode_worker, i.9),
+        multiIf(i.8 = 1 AND i.9 = prefill_process, prefill_worker, i.8 IN (2, 4) AND i.9 = decode_process, decode_worker, i.9),
         i.5, source_names[i.6], i.7), ivs),
     spans, duplicate_spans, late_spans,
     multiIf(finalized_before > 0, finalized_before, complete, version, 0),
@@ -104,8 +105,8 @@ FROM
                             has_root AND t_end > 0 AND outcome != '' AND (t1 > 0 OR outcome IN ('cancelled', 'rejected', 'invalid')) AS complete,
                             arraySort(x -> x.1, arrayConcat(
                                 arrayMap((i, l, u) -> (i.3, if(l < 8, u, 0), if(l BETWEEN 8 AND 15, u, 0), if(l > 15, u, 0)), ivs, lanes, units),
-                                -- an attempt that was superseded stops counting at the last dispatch
-                                arrayMap((i, l, u) -> (if(i.5 < attempts AND retry_end > 0, greatest(i.3, least(i.4, retry_end)), i.4), if(l < 8, -u, 0), if(l BETWEEN 8 AND 15, -u, 0), if(l > 15, -u, 0)), ivs, lanes, units),
+                                -- an attempt that was superseded stops counting at the next dispatch
+                                arrayMap((i, l, u) -> (if(i.5 < attempts, greatest(i.3, arrayMin(arrayPushBack(arrayFilter(d -> d > 0, arraySlice(dispatches, i.5 + 1)), i.4))), i.4), if(l < 8, -u, 0), if(l BETWEEN 8 AND 15, -u, 0), if(l > 15, -u, 0)), ivs, lanes, units),
                                 if(retry_end > retry_start, [(retry_start, toInt64(1), toInt64(0), toInt64(0)), (retry_end, toInt64(-1), toInt64(0), toInt64(0))], []),
                                 arrayMap(t -> (t, toInt64(0), toInt64(0), toInt64(0)), arrayFilter(t -> t > 0, [t0, t1, d0, d1])))) AS changes
                         FROM
@@ -114,13 +115,10 @@ FROM
                                 *,
                                 outcome = 'error' AND (outcome_fact = 'ok' OR (outcome_fact = '' AND http_status BETWEEN 200 AND 399)) AS masked,
                                 -- the end of the window that TTFT is: the first token, or the age of a request that failed without one
-                                multiIf(first_token > 0, first_token, t_end > t0 AND outcome IN ('timeout', 'error', 'interrupted'), t_end, 0) AS t1,
-                                if(attempts = 1, 0, if(arrayExists(i -> i.1 = 1 AND i.5 = 1, ivs),
-                                    arrayMax(arrayMap(i -> i.4, arrayFilter(i -> i.1 = 1 AND i.5 = 1, ivs))),
-                                    arrayMin(arrayMap(i -> i.3, arrayFilter(i -> i.1 > 2 AND i.5 = 1, ivs))))) AS retry_start,
-                                if(attempts = 1, 0, if(arrayExists(i -> i.1 = 1 AND i.5 = attempts, ivs),
-                                    arrayMax(arrayMap(i -> i.4, arrayFilter(i -> i.1 = 1 AND i.5 = attempts, ivs))),
-                                    arrayMin(arrayMap(i -> i.3, arrayFilter(i -> i.1 > 2 AND i.5 = attempts, ivs))))) AS retry_end,
+                                multiIf(first_token > 0, first_token, t_end > 0 AND t_end >= t0 AND outcome IN ('timeout', 'error', 'interrupted'), t_end, 0) AS t1,
+                                -- lost to attempts that were superseded before the first token; of a first attempt that left no trace only t0 bounds the dispatch
+                                if(attempts = 1, 0, if(dispatches[1] > 0, dispatches[1], t0)) AS retry_start,
+                                if(attempts = 1, 0, arrayMax(arrayPushBack(arrayFilter(d -> d < t1, arraySlice(dispatches, 2)), 0))) AS retry_end,
                                 arrayMap(i -> if(i.1 > 0, i.1, 12 + least(11, indexOf(comps, (toUInt8(bitCount(bitXor(i.2, i.2 - 1))), i.2, i.7)))), ivs) AS lanes,
                                 arrayMap(i -> bitShiftLeft(toInt64(1), 8 * (if(i.1 > 0, i.1, 12 + least(11, indexOf(comps, (toUInt8(bitCount(bitXor(i.2, i.2 - 1))), i.2, i.7)))) % 8)), ivs) AS units
                             FROM
@@ -144,6 +142,10 @@ FROM
                                     if(first_token > 0 AND last_token >= first_token, first_token, 0) AS d0,
                                     if(first_token > 0 AND last_token >= first_token, last_token, 0) AS d1,
                                     toUInt8(greatest(1, arrayMax(arrayPushBack(arrayMap(i -> i.5, ivs), 1)))) AS attempts,
+                                    -- when each attempt left the router's queue, else when its first work beyond the router began; 0: not known
+                                    if(attempts = 1, emptyArrayInt64(), arrayMap(k -> if(arrayExists(i -> i.1 = 1 AND i.5 = k, ivs),
+                                        arrayMax(arrayMap(i -> i.4, arrayFilter(i -> i.1 = 1 AND i.5 = k, ivs))),
+                                        arrayMin(arrayMap(i -> i.3, arrayFilter(i -> i.1 BETWEEN 3 AND 11 AND i.5 = k, ivs)))), range(1, attempts + 1))) AS dispatches,
                                     arraySort(arrayDistinct(arrayMap(i -> (toUInt8(bitCount(bitXor(i.2, i.2 - 1))), i.2, i.7), arrayFilter(i -> i.1 = 0, ivs)))) AS comps
                                 FROM
                                 (
@@ -171,7 +173,7 @@ FROM
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'input_tokens')]) AS input_tokens,
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'output_tokens')]) AS output_tokens,
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'cached_tokens')]) AS cached_tokens,
-                                            toInt64(round(toFloat64OrZero(fact_values[indexOf(fact_names, 'stalled_ms')]) * 1e6)) AS stalled,
+                                            greatest(0, ifNull(accurateCastOrNull(round(toFloat64OrZero(fact_values[indexOf(fact_names, 'stalled_ms')]) * 1e6), 'Int64'), 0)) AS stalled,
                                             indexOf(fact_names, 'stalled_ms') > 0 AS stalled_seen,
                                             toFloat64OrNull(fact_values[indexOf(fact_names, 'itl_p50_ms')]) AS itl_p50_ms,
                                             toFloat64OrNull(fact_values[indexOf(fact_names, 'itl_p99_ms')]) AS itl_p99_ms,
@@ -179,7 +181,7 @@ FROM
                                             toUInt32OrNull(fact_values[indexOf(fact_names, 'local_prompt_tokens')]) AS local_prompt_tokens,
                                             fact_values[indexOf(fact_names, 'local_prompt_reason')] AS local_prompt_reason,
                                             fact_values[indexOf(fact_names, 'first_token_by')] AS first_token_by,
-                                            mapFromArrays(arrayMap(f -> f.1, receipt_facts), arrayMap(f -> f.3, receipt_facts)) AS receipt,
+                                            mapFilter((k, v) -> v != '', mapFromArrays(receipt_names, arrayMap(n -> fact_values[indexOf(fact_names, n)], receipt_names))) AS receipt,
                                             multiIf(
                                                 indexOf(fact_names, 'prefill_worker') > 0, fact_values[indexOf(fact_names, 'prefill_worker')],
                                                 indexOf(fact_names, 'prefill_host') > 0, concat(fact_values[indexOf(fact_names, 'prefill_host')], ':', fact_values[indexOf(fact_names, 'prefill_port')]),
@@ -197,12 +199,13 @@ FROM
                                             arrayConcat(plain, arrayFilter(i -> i.3 > 0 AND i.4 > i.3,
                                                 arrayMap(r -> (r.3, r.4, mark_times[indexOf(mark_names, r.1)],
                                                     arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2, marks))),
-                                                    toUInt8(1), r.5, r.6, toUInt8(3), router_process), between))) AS ivs
+                                                    toUInt8(1), r.5, r.6,
+                                                    toUInt8(multiIf(if(r.3 > 0, r.3, bitCount(bitXor(r.4, r.4 - 1))) AS first_phase <= 2, 3, first_phase <= 5, 1, 2)),
+                                                    multiIf(first_phase <= 2, router_process, first_phase <= 5, prefill_process, decode_process)), between))) AS ivs
                                         FROM
                                         (
                                             SELECT
                                                 *,
-                                                arrayFilter(f -> f.1 IN ('admission_ms', 'deadline_ns', 'error_type', 'route_candidates', 'route_rejected', 'route_reason', 'route_fallback'), facts) AS receipt_facts,
                                                 arrayMap(f -> f.1, facts) AS fact_names,
                                                 arrayMap(f -> f.3, facts) AS fact_values,
                                                 arrayMap(k -> k.1, marks) AS mark_names,
@@ -217,19 +220,20 @@ FROM
                                                     count() - length(ids) AS duplicate_spans,
                                                     any(before.finalized) AS finalized_before,
                                                     any(before.spans) AS spans_before,
-                                                    if(finalized_before = 0, 0, countIf(ingest_sequence > before.finalized)) AS late_spans,
-                                                    groupUniqArray(rule) AS joined_by,
+                                                    if(finalized_before = 0, 0, spans - length(arrayDistinct(groupArrayIf(cityHash64(trace_id, span_id, resource_id), ingest_sequence <= before.finalized)))) AS late_spans,
+                                                    arrayFilter(j -> j != '', [if(min(trace_id) != max(trace_id), 'request_id', ''), if(max(rule = 'shared_trace'), 'shared_trace', ''), if(max(rule != 'shared_trace'), 'trace_id', '')]) AS joined_by,
                                                     sum(impossible) AS impossible,
                                                     max(root = 1) AS has_root,
-                                                    argMin(trace_id, if(root = 1, 0, start_ns)) AS root_trace,
-                                                    argMin(toString(dialect), if(root = 1, 0, start_ns)) AS system,
-                                                    argMaxIf(toString(process_cohort), start_ns, process_cohort != '') AS process_cohort,
-                                                    argMaxIf(worker, start_ns, role = 1 AND notEmpty(read)) AS prefill_process,
-                                                    argMaxIf(worker, start_ns, role IN (2, 4) AND notEmpty(read)) AS decode_process,
-                                                    argMinIf(worker, start_ns, role = 3) AS router_process,
-                                                    arraySort(i -> (i.3, i.1, i.4), arrayDistinct(groupArrayArray(read))) AS plain,
+                                                    argMin(trace_id, (root != 1, start_ns, span_id)) AS root_trace,
+                                                    argMin(toString(dialect), (root != 1, start_ns, span_id)) AS system,
+                                                    argMaxIf(toString(process_cohort), (start_ns, span_id), process_cohort != '') AS process_cohort,
+                                                    argMaxIf(worker, (start_ns, span_id), role = 1 AND notEmpty(read)) AS prefill_process,
+                                                    argMaxIf(worker, (start_ns, span_id), role IN (2, 4) AND notEmpty(read)) AS decode_process,
+                                                    argMinIf(worker, (start_ns, span_id), role = 3) AS router_process,
+                                                    arraySort(i -> (i.3, i.1, i.4, i.2, i.5, i.6, i.7, i.8, i.9), arrayDistinct(groupArrayArray(read))) AS plain,
                                                     arraySort(k -> (k.2, k.3), groupArrayArray(arrayFilter(k -> k.4 = 0 OR k.4 = role, all_marks))) AS marks,
-                                                    arraySort(f -> (f.2, f.3), groupArrayArray(arrayFilter(f -> f.4 = 0 OR f.4 = role, all_facts))) AS facts
+                                                    -- among equals the span that began last: the attempt that counted
+                                                    arrayReverseSort(f -> (-f.2, f.5, f.6, f.3), groupArrayArray(arrayMap(f -> (f.1, f.2, f.3, f.4, start_ns, span_id), arrayFilter(f -> f.4 = 0 OR f.4 = role, all_facts)))) AS facts
                                                 FROM
                                                 (
                                                     SELECT
@@ -247,7 +251,7 @@ FROM
                                                 ) AS one
                                                 LEFT ANY JOIN
                                                 (
-                                                    SELECT request_key, argMax(requests.finalized, requests.version) AS finalized, argMax(requests.spans, requests.version) AS spans
+                                                    SELECT request_key, max(requests.finalized) AS finalized, argMax(requests.spans, requests.version) AS spans
                                                     FROM requests
                                                     WHERE first_bucket IN (SELECT first_bucket FROM batch_requests) AND request_key IN (SELECT request_key FROM batch_spans)
                                                     GROUP BY request_key
