@@ -75,6 +75,11 @@ class Store:
         """Sequence of the newest stored insert; everything up to it can be read."""
         return self._sequence
 
+    def announce(self, api: str) -> None:
+        """Tell other commands that look at the data directory where this process answers REST."""
+        if self._lock:
+            self._lock.describe(api)
+
     def close(self) -> None:
         """Release this thread's client and the directory."""
         client = getattr(self._local, "client", None)
