@@ -15,6 +15,7 @@ from typing import Any
 
 from analyzer.assemble.identity import Decisions, Known, Span, decide
 from analyzer.assemble.rules_table import write_rules
+from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, Role
 from collector.sql import read_sql
@@ -83,6 +84,7 @@ class Assembler:
         write_rules(
             store, adapters, [*((p, r, True) for p, r in roles), *((p, r, False) for p, r in DEFAULT_ROLES)]
         )
+        write_signal_rules(store, adapters)
         rows = store.query(read_sql(__file__, "sql/progress"))
         self._taken = int(rows[0][0]) if rows else 0
 

@@ -6,7 +6,7 @@ request whose spans are all given; which spans belong together is identity's bus
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -29,6 +29,9 @@ from collector.engines.rules import (
 from collector.phases import Phase
 
 Row = dict[str, object]
+
+NOT_SEEN_NS = -(1 << 63)
+"""What stands in `phase_from_ns` and `phase_until_ns` for a phase without an interval."""
 
 _RECEIPT = (
     "admission_ms", "deadline_ns", "engine_ttft_ms", "error_type", "kv_transfer_estimated_ms",
@@ -345,6 +348,9 @@ class _Request:
             "exposed_ns": list(timeline.exposed(self.intervals, self.start, until).values()) if until else [],
             "exposed_decode_ns": list(self._decode_parts().values()) if decodes else [],
             "phase_ns": self._phase_ns(),
+            "phase_from_ns": [min(starts, default=NOT_SEEN_NS) for starts, _ in self._extents()],
+            "phase_until_ns": [max(ends, default=NOT_SEEN_NS) for _, ends in self._extents()],
+            "preempted_ns": sum(i.end_ns - i.start_ns for i in self.intervals if i.preempted),
             "composites": [(list(c.covers), c.exposed_ns, c.reason) for c in composites],
             "intervals": self._shown_intervals(),
             "spans": len(self.readings),
@@ -375,6 +381,13 @@ class _Request:
     def _stalled_ns(self) -> int:
         stalled = (_float(self._fact("stalled_ms")) or 0.0) * 1e6
         return round(stalled) if 0 < stalled < ABSURD_NS else 0
+
+    def _extents(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Per phase, when its intervals began and ended after the start; of the last attempt, but for the router's."""
+        for phase in Phase:
+            anyhow = phase in (Phase.ROUTER_QUEUE, Phase.TOKENIZE)
+            mine = [i for i in self.intervals if i.phase is phase and (anyhow or i.attempt == self.attempts)]
+            yield [i.start_ns - self.start for i in mine], [i.end_ns - self.start for i in mine]
 
     def _phase_ns(self) -> list[int]:
         counted = timeline.cut_superseded(self.intervals)

@@ -9,7 +9,7 @@ INSERT INTO requests
     prefill_worker, decode_worker, decode_process, started_at, ended_at, outcome, finish_reason, http_status, complete, censored, attempts,
     itl_p50_ms, itl_p99_ms, itl_max_ms, stalled_ns, local_prompt_tokens, local_prompt_reason, first_token_by, receipt,
     input_tokens, output_tokens, cached_tokens, first_token_at, last_token_at, ttft_ns, ttft_source, ttft_uncertainty_ns, tpot_ns, e2e_ns,
-    exposed_ns, exposed_decode_ns, phase_ns, composites, intervals, spans, duplicate_spans, late_spans, finalized, joined_by, notes
+    exposed_ns, exposed_decode_ns, phase_ns, phase_from_ns, phase_until_ns, preempted_ns, composites, intervals, spans, duplicate_spans, late_spans, finalized, joined_by, notes
 )
 WITH
     (SELECT groupArray((start, end, phase, covers, source, reason)) FROM mark_rules) AS between,
@@ -35,6 +35,9 @@ SELECT
     if(t1 = 0, emptyArrayUInt64(), arrayMap(x -> toUInt64(x), arrayPushBack(exposed, t1 - t0 - arraySum(exposed)))),
     if(d1 = 0, emptyArrayUInt64(), arrayMap(x -> toUInt64(x), [decode_sums[4] - blocked_running, decode_sums[1], decode_sums[2], decode_sums[3], blocked_running + blocked_idle, idle - blocked_idle])),
     arrayMap(k -> toUInt64(arraySum((w, a, b) -> w * (bitAnd(if(k < 8, a, b), bitShiftLeft(toInt64(255), 8 * (k % 8))) != 0), widths, lanes_a, lanes_b)), range(1, 12)),
+    arrayMap(k -> if(arrayExists(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs), arrayMin(arrayMap(i -> i.3 - t0, arrayFilter(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs))), toInt64(-9223372036854775808)), range(1, 12)),
+    arrayMap(k -> if(arrayExists(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs), arrayMax(arrayMap(i -> i.4 - t0, arrayFilter(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs))), toInt64(-9223372036854775808)), range(1, 12)),
+    toUInt64(arraySum(arrayMap(i -> i.4 - i.3, arrayFilter(i -> i.1 = 12, ivs)))),
     arrayFilter(c -> t1 > 0 AND c.2 > 0, arrayMap((c, n) -> (
         arrayFilter((p, b) -> bitTest(c.2, b - 1), arraySlice(phase_names, 1, 11), range(1, 12)),
         toUInt64(arraySum((w, o) -> w * (o = 12 + n), ttft_widths, owners)), c.3), comps, arrayEnumerate(comps))),
