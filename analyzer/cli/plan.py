@@ -121,7 +121,9 @@ def _progress(shown: bool, what: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr, so that stdout stays clean."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not (shown and console.is_terminal)
+    ) as bar:
         task = bar.add_task(what)
         yield lambda done, of: bar.update(task, completed=done, total=of)
 

@@ -66,7 +66,7 @@ class ContractPart(Part):
 class SettingsPart(Part):
     """What every scenario shares; null: no limit."""
 
-    max_seqs: int = Field(ge=1)
+    max_seqs: int = Field(ge=1, le=1_000_000)
     kv_tokens: float | None
     routing: Literal["round-robin", "least-loaded"]
     lease_s: float | None
@@ -93,15 +93,15 @@ class SyntheticSource(Part):
 
     kind: Literal["synthetic"]
     seed: int
-    rate_per_s: float
-    until_s: float
-    prompt_median: float
-    prompt_sigma: float
-    prompt_max: int
-    output_median: float
-    output_sigma: float
-    output_min: int
-    output_max: int
+    rate_per_s: float = Field(gt=0, le=1e6)
+    until_s: float = Field(gt=0, le=1e7)
+    prompt_median: float = Field(gt=0, le=1e6)
+    prompt_sigma: float = Field(ge=0, le=5)
+    prompt_max: int = Field(ge=1, le=10_000_000)
+    output_median: float = Field(gt=0, le=1e6)
+    output_sigma: float = Field(ge=0, le=5)
+    output_min: int = Field(ge=1)
+    output_max: int = Field(ge=1, le=10_000_000)
 
 
 class TraceSource(Part):
@@ -177,10 +177,10 @@ class LayoutPart(Part):
 
     kind: Literal["colocated", "disaggregated"]
     name: str
-    workers: int = Field(ge=1)
-    prefill: int | None
-    decode: int | None
-    step_budget: int = Field(ge=1)
+    workers: int = Field(ge=1, le=1024)
+    prefill: int | None = Field(ge=1, le=1024)
+    decode: int | None = Field(ge=1, le=1024)
+    step_budget: int = Field(ge=1, le=10_000_000)
     accelerators: int = Field(ge=1)
 
 

@@ -7,9 +7,13 @@ from analyzer.plan import plain_loop
 from analyzer.plan.findings import Findings
 from analyzer.plan.plain_loop import Constants, Row
 from analyzer.plan.receipt_model import Receipt, Scenario, WorkloadPart
-from analyzer.plan.verify_load import Queues, loads, one_pool, two_pools
+from analyzer.plan.verify_load import WINDOW_S, Queues, loads, one_pool, two_pools
 
 QUEUES = {"colocated": {"colocated"}, "disaggregated": {"prefill", "decode", "transfer"}}
+
+MIN_SPAN_S = 20 * WINDOW_S
+MAX_REQUESTS = 5_000_000
+MAX_STEPS = 200_000_000
 
 
 def _rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
@@ -17,8 +21,8 @@ def _rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] 
     source = workload.source
     if source.kind == "synthetic":
         spec = source.model_dump(exclude={"kind"})
-        if spec["rate_per_s"] * spec["until_s"] > 1e7 or min(spec["rate_per_s"], spec["until_s"]) <= 0:
-            return "its synthetic workload is empty or too large to draw"
+        if spec["rate_per_s"] * spec["until_s"] > MAX_REQUESTS:
+            return f"its workload is more than {MAX_REQUESTS} requests"
         return plain_loop.draw(spec)
     if source.kind == "trace":
         rows = traces.get(source.sha256)
@@ -65,8 +69,12 @@ def check_scenarios(
     known: dict[str, list[Row] | str] = {}
     for workload in receipt.workloads:
         rows = known[workload.name] = _rows(workload, traces)
-        if isinstance(rows, list) and rows:
-            _workload(workload, rows, findings)
+        if isinstance(rows, list):
+            if not rows or rows[-1][0] < MIN_SPAN_S:
+                findings.problems.append(f"workload {workload.name} is shorter than {MIN_SPAN_S:g} s: no p95")
+                known[workload.name] = []
+            else:
+                _workload(workload, rows, findings)
     for k, scenario in enumerate(receipt.scenarios, start=1):
         rows = known.get(scenario.workload, "")
         if not rows:
@@ -77,11 +85,18 @@ def check_scenarios(
         _form(scenario, receipt, findings)
         if isinstance(rows, str):
             findings.unchecked.append(f"{scenario.id}: {rows}")
+        elif _steps(scenario, rows) > MAX_STEPS:
+            findings.unchecked.append(f"{scenario.id}: more than {MAX_STEPS} steps to simulate again")
         else:
             _queues(scenario, rows, receipt, c, findings)
             _result(scenario, rows, receipt, c, findings)
         progress(k, len(receipt.scenarios))
     findings.checked.append(f"{len(receipt.scenarios)} scenarios")
+
+
+def _steps(scenario: Scenario, rows: list[Row]) -> float:
+    """Most steps a scenario can take."""
+    return sum(row[2] + row[1] / scenario.layout.step_budget + 1 for row in rows)
 
 
 def _form(scenario: Scenario, receipt: Receipt, findings: Findings) -> None:

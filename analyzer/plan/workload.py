@@ -85,8 +85,12 @@ class Synthetic:
     def __post_init__(self) -> None:
         for name in ("rate_per_s", "until_s", "prompt_median", "output_median"):
             need_positive(name, getattr(self, name))
-        if self.prompt_sigma < 0 or self.output_sigma < 0:
-            raise BadPlan("prompt_sigma and output_sigma must be 0 or more")
+        for name in ("prompt_sigma", "output_sigma"):
+            if not 0 <= getattr(self, name) <= 5:
+                raise BadPlan(f"{name} is {getattr(self, name)}; it must be 0 to 5")
+        for name in ("prompt_median", "output_median", "rate_per_s"):
+            if getattr(self, name) > 1e6:
+                raise BadPlan(f"{name} is {getattr(self, name)}; it must be at most 1e6")
         if self.prompt_max < 1 or not 1 <= self.output_min <= self.output_max:
             raise BadPlan("prompt_max must be at least 1, and 1 <= output_min <= output_max")
         if self.rate_per_s * self.until_s > MAX_REQUESTS:
