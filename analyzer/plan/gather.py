@@ -38,7 +38,7 @@ def gather(
     single = np.array(workload.output) == 1
     last_s = np.where(single, first_s, last_s)  # the first token is the last
     end = np.where((end == End.OK) & np.isnan(last_s), End.STUCK, end).astype(np.int8)
-    rows = [np.array(worker.stretches) for worker in workers if worker.stretches]
+    flat = chain.from_iterable(chain.from_iterable(worker.stretches for worker in workers))
     return Run(
         layout=layout,
         workload=workload,
@@ -46,7 +46,7 @@ def gather(
         last_s=last_s,
         end=end,
         attempts=np.ones(len(workload), np.int32) if attempts is None else attempts,
-        stretches=np.concatenate(rows) if rows else np.empty((0, 5)),
+        stretches=np.fromiter(flat, np.float64).reshape(-1, 5),
         busy_s={str(pool): tuple(worker.busy_s for worker in members) for pool, members in pools.items()},
         end_s=max((worker.t for worker in workers), default=0.0),
     )

@@ -6,6 +6,7 @@ by the same amount, and a run of full prompt chunks takes equal steps. A stretch
 """
 
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum
 from heapq import heappop, heappush
 from math import ceil, inf, sqrt
@@ -48,7 +49,6 @@ class Instance:
         self.t = 0.0
         self.step = 0
         self.context = 0
-        self.queued_tokens = 0
         self.busy_s = 0.0
         self.ready: list[float] = []
         self.arrived: list[int] = []
@@ -64,18 +64,17 @@ class Instance:
         """Hand over `request` at `at`; not before the time of the last one."""
         self.ready.append(at)
         self.arrived.append(request)
-        if self.role is not Role.DECODE:
-            self.queued_tokens += self.workload.prompt[request] - self.workload.cached[request]
+
+    def inject_all(self, arrivals: Sequence[tuple[float, int]]) -> None:
+        """Hand over many requests, in order of time."""
+        self.ready.extend(at for at, _ in arrivals)
+        self.arrived.extend(request for _, request in arrivals)
 
     def release(self, at: float, tokens: int) -> None:
         """Give back KV of a prompt that has left; an instance that stood still for it goes on at `at`."""
         self.kv_free += tokens
         if not self.running:
             self.t = max(self.t, at)
-
-    def sequences(self) -> int:
-        """Requests this instance holds: running, waiting and handed over."""
-        return len(self.running) + len(self.waiting) + len(self.ready) - self.taken
 
     def wake_at(self) -> float:
         """Start of the next step that may emit something if nothing more is injected; inf when idle."""
@@ -108,31 +107,30 @@ class Instance:
     def advance(self, until: float) -> None:
         """Run every step that starts before `until`."""
         ready, waiting, running, decode = self.ready, self.waiting, self.running, self.role is Role.DECODE
+        taken, last = self.taken, len(self.ready)
         while True:
             if not running and not waiting:
-                if self.taken == len(ready):
+                if taken == last:
                     return
-                self.t = max(self.t, ready[self.taken])
+                self.t = max(self.t, ready[taken])
             if self.t >= until:
                 return
-            while self.taken < len(ready) and ready[self.taken] <= self.t:
-                waiting.append(self.arrived[self.taken])
-                self.taken += 1
+            while taken < last and ready[taken] <= self.t:
+                waiting.append(self.arrived[taken])
+                self.taken = taken = taken + 1
             if decode:
                 while waiting and len(running) < self.max_seqs:
                     self._join(waiting.popleft())
             elif waiting and self._can_prefill():
                 self._prefill(until)
                 continue
-            if not running:
-                if decode:
-                    continue  # what joined wanted one token only, and has it
+            if running:
+                self._decode(until if waiting or taken == last else min(until, ready[taken]))
+            elif not decode:  # decode: what joined wanted one token only, and has it
                 # the head waits for KV that another worker still has to read; only arrivals pass the time
-                if self.taken == len(ready) or ready[self.taken] >= until:
+                if taken == last or ready[taken] >= until:
                     return
-                self.t = max(self.t, ready[self.taken])
-                continue
-            self._decode(until if waiting or self.taken == len(ready) else min(until, ready[self.taken]))
+                self.t = max(self.t, ready[taken])
 
     def _join(self, request: int) -> None:
         """Start decoding `request`: its first token exists, output - 1 steps are left."""
@@ -160,7 +158,7 @@ class Instance:
         """A stretch of steps in which only decodes run, cut by the next finish and by `until`."""
         steps, first, growth = self._equal_decodes()
         gap = until - self.t
-        if steps > 1 and steps * first > gap:
+        if steps > 1 and steps * (first + growth * (steps - 1) / 2) > gap:
             if growth:
                 b = first - growth / 2
                 steps = min(steps, ceil((sqrt(b * b + 2 * growth * gap) - b) / growth))
@@ -168,7 +166,8 @@ class Instance:
                 steps = min(steps, ceil(gap / first))
             steps = max(steps, 1)
         self._stretch(steps, len(self.running), first, growth)
-        self._finish()
+        if self.running[0] >> _SLOT_BITS == self.step:
+            self._finish()
 
     def _equal_decodes(self) -> tuple[int, float, float]:
         """Decode steps until the next finish, the first one's seconds, what each further one adds.
@@ -226,7 +225,6 @@ class Instance:
             done.append(head)
             room -= tokens
             computed += tokens
-        self.queued_tokens -= computed
         self._stretch(1, batch, self.model.step_s(context, batch + computed), 0.0)
         self._finish()
         for request in done:
@@ -243,7 +241,6 @@ class Instance:
         computed = steps * (self.budget - batch)
         self._stretch(steps, batch, seconds, 0.0)
         self.left -= computed
-        self.queued_tokens -= computed
         self._finish()
 
     def _equal_chunks(self) -> tuple[int, float]:

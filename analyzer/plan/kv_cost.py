@@ -8,8 +8,13 @@ is exposed when the link keeps up (Splitwise, arXiv:2311.18677, section 4.3).
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
+import numpy.typing as npt
+
 from analyzer.plan.errors import BadPlan, need_not_negative, need_positive
 from analyzer.plan.model_config import DTYPE_BYTES, LayerGroup, ModelShape
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,15 @@ class Transfer:
         last = wire / self.layers
         hidden = prefill_s * (self.layers - 1) / self.layers
         return self.overhead_s + max(last, wire - hidden)
+
+
+def exposed_each(transfer: Transfer, tokens: Floats, prefill_s: Floats) -> Floats:
+    """`Transfer.exposed_s` for columns of prompts."""
+    wire = tokens * transfer.seconds_per_token
+    if not transfer.overlap:
+        return transfer.overhead_s + wire
+    hidden = prefill_s * ((transfer.layers - 1) / transfer.layers)
+    return transfer.overhead_s + np.maximum(wire / transfer.layers, wire - hidden)
 
 
 def transfer_to_recompute(transfer: Transfer, compute_s_per_token: float) -> float:

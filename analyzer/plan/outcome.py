@@ -135,19 +135,26 @@ def step_percentile(stretches: Floats, window: Window, q: float) -> float | None
     rows = _inside(stretches, window)
     if not len(rows):
         return None
-    steps, decodes, first, growth = rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4]
-    longest = first + growth * (steps - 1)
-    target = q * float(steps @ decodes)
-    low, high = float(first.min()), float(longest.max())
-    if _weight(low, steps, decodes, first, growth) >= target:
-        return low
+    target = q * float(rows[:, 1] @ rows[:, 2])
+    low, high = 0.0, float(_longest(rows).max())
     while high - low > 1e-12:
         middle = (low + high) / 2
-        if _weight(middle, steps, decodes, first, growth) >= target:
+        below = _weight(middle, rows)
+        if below >= target:
             high = middle
+            rows = rows[rows[:, 3] <= high]  # a stretch that begins above `high` no longer counts
         else:
             low = middle
+            passed = _longest(rows) <= low
+            target -= float(rows[passed, 1] @ rows[passed, 2])
+            rows = rows[~passed]
     return high
+
+
+def _longest(rows: Floats) -> Floats:
+    """Seconds of each stretch's longest step, its last."""
+    seconds: Floats = rows[:, 3] + rows[:, 4] * (rows[:, 1] - 1)
+    return seconds
 
 
 def _inside(stretches: Floats, window: Window) -> Floats:
@@ -167,9 +174,12 @@ def _inside(stretches: Floats, window: Window) -> Floats:
     return kept_rows
 
 
-def _weight(value: float, steps: Floats, decodes: Floats, first: Floats, growth: Floats) -> float:
+def _weight(value: float, rows: Floats) -> float:
     """Tokens made in steps that take `value` seconds or less."""
+    steps, decodes, first, growth = rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4]
     below = value - first
-    flat = np.where(growth > 0, growth, 1.0)
-    count = np.where(growth > 0, np.floor(below / flat) + 1, steps)
-    return float(np.clip(np.where(below < 0, 0, count), 0, steps) @ decodes)
+    flat = growth == 0
+    count = np.floor(below / np.where(flat, 1.0, growth)) + 1
+    count[flat] = steps[flat]
+    count[below < 0] = 0
+    return float(np.minimum(count, steps) @ decodes)

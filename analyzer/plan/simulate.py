@@ -5,6 +5,7 @@ import numpy as np
 from analyzer.plan.coupled import run_coupled
 from analyzer.plan.gather import event_times, gather
 from analyzer.plan.instance import Instance, Role
+from analyzer.plan.kv_cost import exposed_each
 from analyzer.plan.layout import Colocated, Disaggregated, Layout, Pool, Routing, Settings
 from analyzer.plan.outcome import End, Run
 from analyzer.plan.workload import Workload
@@ -57,11 +58,11 @@ def _disaggregated(workload: Workload, layout: Disaggregated, settings: Settings
     ]
     deal(prefill, list(zip(workload.arrival_s, range(len(workload)), strict=True)))
     done = event_times(len(workload), (worker.prefilled for worker in prefill))
-    compute = settings.model.compute_s_per_token
-    transfer, prompt, uncached = settings.transfer, workload.prompt, workload.uncached()
-    arrivals = sorted(
-        (t + transfer.exposed_s(prompt[i], uncached[i] * compute), i) for i, t in enumerate(done.tolist())
+    uncached = np.array(workload.prompt) - np.array(workload.cached)
+    exposed = exposed_each(
+        settings.transfer, np.array(workload.prompt), uncached * settings.model.compute_s_per_token
     )
+    arrivals = sorted(zip((done + exposed).tolist(), range(len(workload)), strict=True))
     decode = [
         Instance(Role.DECODE, model, workload, 0, seqs, settings.kv_tokens, exact)
         for _ in range(layout.decode)
@@ -76,6 +77,5 @@ def _disaggregated(workload: Workload, layout: Disaggregated, settings: Settings
 def deal(workers: list[Instance], arrivals: list[tuple[float, int]]) -> None:
     """Give every n-th arrival to each of n workers in turn and run them to the end."""
     for k, worker in enumerate(workers):
-        for at, request in arrivals[k :: len(workers)]:
-            worker.inject(at, request)
+        worker.inject_all(arrivals[k :: len(workers)])
         worker.advance(float("inf"))

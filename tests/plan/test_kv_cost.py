@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from analyzer.plan.kv_cost import (
     Sharding,
     Transfer,
     bytes_per_token,
+    exposed_each,
     rank_bytes_per_token,
     sequence_bytes,
     transfer_to_recompute,
@@ -92,7 +94,12 @@ def test_overlap_never_exposes_more_than_a_plain_transfer(
     link = Link(1, 12.5e9, efficiency)
     plain = Transfer(327_680, 80, link, overlap=False).exposed_s(tokens, prefill)
 
-    assert 0 < Transfer(327_680, 80, link).exposed_s(tokens, prefill) <= plain * (1 + 1e-12)
+    overlapped = Transfer(327_680, 80, link)
+    exposed = overlapped.exposed_s(tokens, prefill)
+
+    assert 0 < exposed <= plain * (1 + 1e-12)
+    (each,) = exposed_each(overlapped, np.array([tokens], float), np.array([prefill]))
+    assert each == pytest.approx(exposed, rel=1e-12, abs=1e-15)
 
 
 def test_fp8_halves_the_bytes_and_per_head_scales_add_theirs() -> None:

@@ -92,3 +92,18 @@ def test_a_batch_large_enough_to_be_compute_bound_agrees_too() -> None:
     assert EXACT.model.compute_s_per_token * 250 > EXACT.model.weights_s  # else this tests nothing
     assert_same(run, plain(workload, layout, EXACT))
     assert_same(run_coupled(workload, layout, EXACT), plain(workload, layout, EXACT))
+
+
+def test_an_arrival_late_in_a_growing_stretch_still_cuts_it() -> None:
+    """The stretch's steps, all as short as its first, would end before the arrival; they do not."""
+    model, batch, prompt, steps = EXACT.model, 60, 20, 1499
+    memory = model.weights_s + model.context_s_per_token * batch * prompt
+    flat = steps * (memory + model.overhead_s)
+    last = flat + model.context_s_per_token * batch * steps * (steps - 1) / 2
+    crowd = [(0.0, prompt, steps + 1, 0)] * batch
+    workload = from_rows([*crowd, ((flat + last) / 2, 20, 50, 0)], Label.SUPPLIED, "a crowd, then one")
+    layout = Disaggregated(1, 1)
+
+    assert last - flat > 10 * model.step_s(0, 1)  # else this tests nothing
+    assert_same(simulate(workload, layout, EXACT), plain(workload, layout, EXACT))
+    assert_same(run_coupled(workload, layout, EXACT), plain(workload, layout, EXACT))
