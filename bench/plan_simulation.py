@@ -40,9 +40,17 @@ def single_steps() -> tuple[int, int]:
     """Requests and steps simulated."""
     model, transfer = SETTINGS.model, SETTINGS.transfer
     c = Constants(
-        model.weights_s, model.context_s_per_token, model.compute_s_per_token, model.overhead_s,
-        transfer.seconds_per_token, transfer.overhead_s, transfer.layers, transfer.overlap, SETTINGS.max_seqs, True,
-    )  # fmt: skip
+        weights_s=model.weights_s,
+        context_s=model.context_s_per_token,
+        compute_s=model.compute_s_per_token,
+        overhead_s=model.overhead_s,
+        wire_s=transfer.seconds_per_token,
+        hand_off_s=transfer.overhead_s,
+        layers=transfer.layers,
+        overlap=transfer.overlap,
+        max_seqs=SETTINGS.max_seqs,
+        exact=SETTINGS.exact,
+    )
     workloads = [plain_loop.draw(asdict(spec)) for spec in SPECS]
     steps = 0
     for layout in LAYOUTS:

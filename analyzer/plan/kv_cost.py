@@ -15,6 +15,7 @@ from analyzer.plan.errors import BadPlan, need_not_negative, need_positive
 from analyzer.plan.model_config import DTYPE_BYTES, LayerGroup, ModelShape
 
 Floats = npt.NDArray[np.float64]
+Tokens = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +167,15 @@ class Transfer:
         return self.overhead_s + max(last, wire - hidden)
 
 
-def exposed_each(transfer: Transfer, tokens: Floats, prefill_s: Floats) -> Floats:
-    """`Transfer.exposed_s` for columns of prompts."""
-    wire = tokens * transfer.seconds_per_token
+def exposed_each(transfer: Transfer, prompt: Tokens, uncached: Tokens, compute_s_per_token: float) -> Floats:
+    """`Transfer.exposed_s` for columns of prompts, each computed in `compute_s_per_token` a token."""
+    wire: Floats = prompt.astype(np.float64) * transfer.seconds_per_token
     if not transfer.overlap:
-        return transfer.overhead_s + wire
-    hidden = prefill_s * ((transfer.layers - 1) / transfer.layers)
-    return transfer.overhead_s + np.maximum(wire / transfer.layers, wire - hidden)
+        return wire + transfer.overhead_s
+    hidden: Floats = uncached.astype(np.float64) * (
+        compute_s_per_token * (transfer.layers - 1) / transfer.layers
+    )
+    return np.maximum(wire / transfer.layers, wire - hidden) + transfer.overhead_s
 
 
 def transfer_to_recompute(transfer: Transfer, compute_s_per_token: float) -> float:

@@ -102,10 +102,10 @@ def percentile(values: Floats, q: float) -> float | None:
 
 def figures(run: Run, objective: Objective, window: Window) -> Figures:
     """The figures of `run` over the requests that arrive in `window`."""
-    arrival = np.array(run.workload.arrival_s)
+    arrival = run.workload.columns.arrival_s
     inside = (arrival > window.start_s) & (arrival < window.end_s)
     ok = inside & (run.end == End.OK)
-    steps = np.array(run.workload.output)[ok] - 1
+    steps = run.workload.columns.output[ok] - 1
     ttft = run.first_s[ok] - arrival[ok]
     spread = run.last_s[ok] - run.first_s[ok]
     tpot = spread[steps > 0] / steps[steps > 0]

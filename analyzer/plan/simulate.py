@@ -35,7 +35,7 @@ def _tied(layout: Layout, settings: Settings) -> bool:
 
 def _colocated(workload: Workload, layout: Colocated, settings: Settings) -> Run:
     end = np.zeros(len(workload), np.int8)
-    need = np.array(workload.prompt) + np.array(workload.output)
+    need = workload.columns.prompt + workload.columns.output
     end[need > settings.kv_tokens] = End.TOO_LARGE
     requests = np.flatnonzero(end == End.OK).tolist()
     workers = [
@@ -58,18 +58,15 @@ def _disaggregated(workload: Workload, layout: Disaggregated, settings: Settings
     ]
     deal(prefill, list(zip(workload.arrival_s, range(len(workload)), strict=True)))
     done = event_times(len(workload), (worker.prefilled for worker in prefill))
-    uncached = np.array(workload.prompt) - np.array(workload.cached)
-    exposed = exposed_each(
-        settings.transfer, np.array(workload.prompt), uncached * settings.model.compute_s_per_token
-    )
-    arrivals = sorted(zip((done + exposed).tolist(), range(len(workload)), strict=True))
+    columns = workload.columns
+    exposed = exposed_each(settings.transfer, columns.prompt, columns.uncached, model.compute_s_per_token)
+    first = done + exposed
+    arrivals = sorted(zip(first.tolist(), range(len(workload)), strict=True))
     decode = [
         Instance(Role.DECODE, model, workload, 0, seqs, settings.kv_tokens, exact)
         for _ in range(layout.decode)
     ]
     deal(decode, arrivals)
-    first = np.empty(len(workload))
-    first[[i for _, i in arrivals]] = [t for t, _ in arrivals]
     end = np.zeros(len(workload), np.int8)
     return gather(workload, layout, first, end, {Pool.PREFILL: prefill, Pool.DECODE: decode})
 

@@ -4,7 +4,12 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from analyzer.plan.errors import BadPlan, need_positive
 from analyzer.plan.provenance import Label
@@ -12,7 +17,16 @@ from analyzer.plan.provenance import Label
 MAX_REQUESTS = 5_000_000
 
 
-@dataclass(frozen=True, slots=True)
+class Columns(NamedTuple):
+    """A workload's columns as arrays."""
+
+    arrival_s: npt.NDArray[np.float64]
+    prompt: npt.NDArray[np.int64]
+    output: npt.NDArray[np.int64]
+    uncached: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class Workload:
     """Requests in order of arrival, as columns of equal length.
 
@@ -49,6 +63,14 @@ class Workload:
     def span_s(self) -> float:
         """Seconds from time 0 to the last arrival."""
         return self.arrival_s[-1]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The same as arrays, made once."""
+        prompt = np.array(self.prompt, np.int64)
+        return Columns(
+            np.array(self.arrival_s), prompt, np.array(self.output, np.int64), prompt - np.array(self.cached)
+        )
 
     def uncached(self) -> list[int]:
         """Prompt tokens to compute, per request."""

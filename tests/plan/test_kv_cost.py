@@ -98,7 +98,7 @@ def test_overlap_never_exposes_more_than_a_plain_transfer(
     exposed = overlapped.exposed_s(tokens, prefill)
 
     assert 0 < exposed <= plain * (1 + 1e-12)
-    (each,) = exposed_each(overlapped, np.array([tokens], float), np.array([prefill]))
+    (each,) = exposed_each(overlapped, np.array([tokens]), np.array([tokens]), prefill / tokens)
     assert each == pytest.approx(exposed, rel=1e-12, abs=1e-15)
 
 
