@@ -259,21 +259,30 @@ def kv(
     tensor: Annotated[int, typer.Option(help="Tensor-parallel ranks.")] = 1,
     pipeline: Annotated[int, typer.Option(help="Pipeline stages.")] = 1,
     context: Annotated[int, typer.Option(help="Context-parallel ranks.")] = 1,
+    parameters: Annotated[
+        float | None,
+        typer.Option(help="Parameters active per token, for the prefill time; 70.6e9, for example."),
+    ] = None,
     deployment: DeploymentOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """KV bytes per token of a model, and its hand-off against recomputing on the deployment's link.
 
-    Example:
+    Examples:
+
+      pdscope plan kv config.json --parameters 70.6e9
 
       pdscope plan kv config.json --dtype fp8 --tensor 8
     """
     with _errors():
         shape, kv_format = read_model_config(config), KvFormat(dtype)
         facts, _ = _deployment(deployment)
-        settings = facts.with_model(shape, kv_format).settings()
+        if parameters is None and deployment is not None:
+            parameters = facts.parameters
+        facts = replace(facts.with_model(shape, kv_format), parameters=parameters or facts.parameters)
         rank = rank_bytes_per_token(shape, kv_format, Sharding(tensor, pipeline, context))
-        tables.show_kv(shape, bytes_per_token(shape, kv_format), rank, settings, as_json)
+        known = parameters is not None
+        tables.show_kv(shape, bytes_per_token(shape, kv_format), rank, facts.settings(), known, as_json)
 
 
 @app.command("deployment")

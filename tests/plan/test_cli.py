@@ -99,11 +99,16 @@ def test_kv_prints_bytes_and_the_ratio(tmp_path: Path) -> None:
         '{"num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8, "hidden_size": 8192}'
     )
 
-    found = json.loads(run("plan", "kv", str(path), "--tensor", "8", "--json").stdout)
+    found = json.loads(
+        run("plan", "kv", str(path), "--tensor", "8", "--parameters", "70.6e9", "--json").stdout
+    )
 
     assert found["bytes_per_token"] == 327_680
     assert found["bytes_per_token_fullest_rank"] == 40_960
     assert f"{100 * found['transfer_to_recompute']:.1f}" == "3.5"
+    unknown = json.loads(run("plan", "kv", str(path), "--json").stdout)
+    assert unknown["prefill_us_per_token"] is None
+    assert "--parameters" in unknown["reason"]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +128,7 @@ def test_kv_prints_bytes_and_the_ratio(tmp_path: Path) -> None:
         (["plan", "sweep", "--workers", "0"], "workers is 0"),
         (["plan", "sweep", "--workers", "1024", "--rate", "300"], "the limit is"),
         (["plan", "sweep", "--receipt", "plan.csv", "--workers", "1"], "name it .json"),
+        (["plan", "simulate", "--lose", "decode:0:nan"], "worker loss at_s is nan"),
         (["plan", "kv", "none.json"], "none.json: cannot be read"),
         (["plan", "size", "--deployment", "none.yaml"], "none.yaml: cannot be read"),
         (["receipt", "verify", "none.json"], "none.json: cannot be read"),
