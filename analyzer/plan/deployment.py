@@ -171,7 +171,7 @@ def read_deployment(path: Path) -> Deployment:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadPlan(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise BadPlan(f"{path}: is not YAML: {str(error).splitlines()[0]}") from error
     if not isinstance(raw, dict):
         raise BadPlan(f"{path}: the top level is {type(raw).__name__}, not fields with values")

@@ -7,6 +7,28 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA = "pdscope.topology-receipt/1"
 
 
+UNITS = {
+    "weight_bytes": "B",
+    "parameters": "parameters active per token",
+    "runtime_bytes": "B",
+    "memory_bytes": "B per accelerator",
+    "memory_bytes_per_s": "B/s per accelerator",
+    "flop_per_s": "FLOP/s per accelerator",
+    "accelerators_per_instance": "accelerators",
+    "kv_bytes_per_token": "B/token",
+    "layers": "layers",
+    "nics": "NICs per instance",
+    "nic_bytes_per_s": "B/s per NIC, peak",
+    "link_efficiency": "share of peak reached",
+    "transfer_overhead_s": "s per hand-off",
+    "step_weights_s": "s",
+    "step_context_s_per_token": "s/token",
+    "step_compute_s_per_token": "s/token",
+    "step_overhead_s": "s",
+}
+"""The unit every known input is given in."""
+
+
 class Part(BaseModel):
     """A part of a receipt: closed, so that a misspelt or added field is refused."""
 
@@ -67,11 +89,11 @@ class SettingsPart(Part):
     """What every scenario shares; null: no limit."""
 
     max_seqs: int = Field(ge=1, le=1_000_000)
-    kv_tokens: float | None
+    kv_tokens: float | None = Field(gt=0)
     routing: Literal["round-robin", "least-loaded"]
-    lease_s: float | None
-    retries: int = Field(ge=0)
-    losses: int = Field(ge=0)
+    lease_s: float | None = Field(gt=0)
+    retries: int = Field(ge=0, le=1000)
+    losses: int = Field(ge=0, le=1000)
     exact_context: bool
     overlap: bool
 

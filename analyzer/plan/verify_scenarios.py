@@ -11,6 +11,12 @@ from analyzer.plan.verify_load import WINDOW_S, Queues, loads, one_pool, two_poo
 
 QUEUES = {"colocated": {"colocated"}, "disaggregated": {"prefill", "decode", "transfer"}}
 
+QUEUE_UNITS = {
+    "colocated": {"uncached prompt tokens", "output tokens"},
+    "prefill": {"uncached prompt tokens"},
+    "decode": {"output tokens"},
+    "transfer": {"bytes"},
+}
 MIN_SPAN_S = 20 * WINDOW_S
 MAX_REQUESTS = 5_000_000
 MAX_STEPS = 200_000_000
@@ -48,6 +54,10 @@ def _workload(workload: WorkloadPart, rows: list[Row], findings: Findings) -> No
     )
     findings.same(f"{place}: mean_prompt", workload.mean_prompt, sum(r[1] for r in rows) / n)
     findings.same(f"{place}: mean_output", workload.mean_output, sum(r[2] for r in rows) / n)
+    edges = [(bucket.prompt_above, bucket.prompt_to) for bucket in workload.buckets]
+    ends = [end for _, end in edges]
+    if not edges or edges[0][0] != 0 or ends != [*(start for start, _ in edges[1:]), None]:
+        findings.problems.append(f"{place}: buckets {edges} leave prompts out or count them twice")
     for bucket in workload.buckets:
         high = inf if bucket.prompt_to is None else bucket.prompt_to
         inside = [row for row in rows if bucket.prompt_above < row[1] <= high]
@@ -73,8 +83,11 @@ def check_scenarios(
             if not rows or rows[-1][0] < MIN_SPAN_S:
                 findings.problems.append(f"workload {workload.name} is shorter than {MIN_SPAN_S:g} s: no p95")
                 known[workload.name] = []
-            else:
-                _workload(workload, rows, findings)
+                continue
+            before = len(findings.problems)
+            _workload(workload, rows, findings)
+            if len(findings.problems) > before:
+                known[workload.name] = f"its workload {workload.name} is not what the receipt says"
     for k, scenario in enumerate(receipt.scenarios, start=1):
         rows = known.get(scenario.workload, "")
         if not rows:
@@ -119,6 +132,8 @@ def _form(scenario: Scenario, receipt: Receipt, findings: Findings) -> None:
         place = f"{scenario.id}: {queue.name} at {queue.moment} demand: utilisation"
         used = queue.offered_per_s / queue.service_per_s if queue.service_per_s else None
         findings.same(place, queue.utilisation, used)
+        if queue.unit not in QUEUE_UNITS[queue.name]:
+            findings.problems.append(f"{scenario.id}: {queue.name} queue in {queue.unit!r}")
     for moment in ("mean", "p95", "peak"):
         names = [queue.name for queue in scenario.queues if queue.moment == moment]
         if sorted(names) != sorted(QUEUES[layout.kind]):

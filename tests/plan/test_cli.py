@@ -156,6 +156,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(args: list[str], problem: s
         ("weight_bytes: 9e12\nlimit_kv: true", "leave nothing"),
         ("- 1", "not fields with values"),
         ("a: [", "is not YAML"),
+        ("[" * 3000, "is not YAML"),
     ],
 )
 def test_a_bad_deployment_names_file_and_field(text: str, problem: str, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_config_that_lacks_a_field_or_contradicts_itself_is_refused(
         read_model_config(path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "null", '"llama"'])
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", '"llama"', "[" * 100_000])
 def test_a_file_that_is_no_config_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(text)

@@ -13,6 +13,7 @@ from analyzer.plan.deployment import Deployment
 from analyzer.plan.errors import BadPlan
 from analyzer.plan.evaluate import Contract, grid
 from analyzer.plan.findings import Findings
+from analyzer.plan.formula import evaluate_formula
 from analyzer.plan.outcome import Objective, Window
 from analyzer.plan.provenance import Input, Label
 from analyzer.plan.receipt import Source, build_receipt, digest, schema_text
@@ -275,3 +276,37 @@ def test_an_observed_input_needs_its_window() -> None:
         Input("rate", 1.0, "1/s", Label.OBSERVED, "SELECT 1")
     with pytest.raises(BadPlan, match="labelled modelled"):
         Input("rate", 1.0, "1/s", Label.MODELLED, "simulation")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda r: r["inputs"].pop("flop_per_s"), "its formula needs 'flop_per_s'"),
+        (lambda r: r["inputs"]["layers"].update(value=0.5), "inputs: layers out of range"),
+        (lambda r: r["inputs"]["step_compute_s_per_token"].update(value=1e-320), "out of range"),
+        (lambda r: r["inputs"]["nics"].update(unit="furlongs"), "unit is 'furlongs'"),
+        (lambda r: r["workloads"][0]["buckets"].pop(), "leave prompts out"),
+        (lambda r: r["scenarios"][0]["queues"][0].update(unit="bytes"), "queue in 'bytes'"),
+        (lambda r: r["workloads"][0]["source"].update(until_s=50.0), "is shorter than 200 s"),
+        (lambda r: r["scenarios"][0]["layout"].update(workers=10**9), "scenarios.0.layout.workers"),
+    ],
+)
+def test_other_tampering_is_found(made: Made, change: Callable[[dict[str, Any]], None], reason: str) -> None:
+    assert_rejected(changed(made, change), reason)
+
+
+def test_a_kv_limit_that_does_not_follow_from_the_memory_is_found() -> None:
+    limited = make(replace(SLOW, limit_kv=True), rates=(4,))
+
+    findings = changed(limited, lambda r: r["inputs"]["runtime_bytes"].update(value=1e9))
+
+    assert_rejected(findings, "settings.kv_tokens: the receipt says")
+
+
+@pytest.mark.parametrize(
+    "formula", ["__import__('os')", "a ** 9", "(" * 400, "a if a else b", "'x' * 9", "fit of steps"]
+)
+def test_a_formula_is_plain_arithmetic_and_nothing_else(formula: str) -> None:
+    assert evaluate_formula("2 * a / b - 1", {"a": 3.0, "b": 4.0}) == 0.5
+    with pytest.raises(ValueError, match="not plain arithmetic"):
+        evaluate_formula(formula, {"a": 1.0, "b": 1.0})
