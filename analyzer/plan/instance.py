@@ -44,6 +44,7 @@ class Instance:
         self.budget, self.max_seqs, self.kv_free = budget, max_seqs, kv_tokens
         self.weights_s, self.context_s = model.weights_s, model.context_s_per_token
         self.compute_s, self.overhead_s = model.compute_s_per_token, model.overhead_s
+        self.seats = min(max_seqs, budget) if budget else max_seqs
         self.surplus = 1 if exact else 0
         self.t = 0.0
         self.step = 0
@@ -99,9 +100,10 @@ class Instance:
 
     def _can_prefill(self) -> bool:
         if self.left:
-            return len(self.running) < self.budget
-        seats = min(self.max_seqs, self.budget)
-        return len(self.running) < seats and self._need(self.waiting[0]) <= self.kv_free
+            return True  # it has its seat, and seats are no more than the budget
+        if len(self.running) >= self.seats:
+            return False
+        return self.kv_free == inf or self._need(self.waiting[0]) <= self.kv_free
 
     def advance(self, until: float) -> None:
         """Run every step that starts before `until`."""
@@ -137,21 +139,21 @@ class Instance:
         if steps:
             self.context += self.prompt[request]
             heappush(self.running, (self.step + steps) << _SLOT_BITS | request)
-        else:
-            self._leave(request)
-
-    def _leave(self, request: int) -> None:
+            return
         self.finished.append((self.t, request))
         if self.colocated:
-            self.kv_free += self.prompt[request] + self.output[request]
+            self.kv_free += self.prompt[request] + 1
 
     def _finish(self) -> None:
         """Let every sequence leave whose last step has just ended."""
-        running, bound = self.running, (self.step + 1) << _SLOT_BITS
+        running, bound, t = self.running, (self.step + 1) << _SLOT_BITS, self.t
         while running and running[0] < bound:
             request = heappop(running) & _SLOT_MASK
-            self.context -= self.prompt[request] + self.output[request] - self.surplus
-            self._leave(request)
+            tokens = self.prompt[request] + self.output[request]
+            self.context -= tokens - self.surplus
+            self.finished.append((t, request))
+            if self.colocated:
+                self.kv_free += tokens
 
     def _decode(self, until: float) -> None:
         """A stretch of steps in which only decodes run, cut by the next finish and by `until`."""
