@@ -6,7 +6,6 @@ by the same amount, and a run of full prompt chunks takes equal steps. A stretch
 """
 
 from collections import deque
-from collections.abc import Sequence
 from enum import Enum
 from heapq import heappop, heappush
 from math import ceil, inf, sqrt
@@ -65,10 +64,10 @@ class Instance:
         self.ready.append(at)
         self.arrived.append(request)
 
-    def inject_all(self, arrivals: Sequence[tuple[float, int]]) -> None:
+    def inject_all(self, at: list[float], requests: list[int]) -> None:
         """Hand over many requests, in order of time."""
-        self.ready.extend(at for at, _ in arrivals)
-        self.arrived.extend(request for _, request in arrivals)
+        self.ready.extend(at)
+        self.arrived.extend(requests)
 
     def release(self, at: float, tokens: int) -> None:
         """Give back KV of a prompt that has left; an instance that stood still for it goes on at `at`."""
@@ -113,7 +112,8 @@ class Instance:
             if not running and not waiting:
                 if taken == last:
                     return
-                self.t = max(self.t, ready[taken])
+                if ready[taken] > self.t:
+                    self.t = ready[taken]
             if self.t >= until:
                 return
             while taken < last and ready[taken] <= self.t:
@@ -126,7 +126,8 @@ class Instance:
                 self._prefill(until)
                 continue
             if running:
-                self._decode(until if waiting or taken == last else min(until, ready[taken]))
+                cut = waiting or taken == last or ready[taken] > until
+                self._decode(until if cut else ready[taken])
             elif not decode:  # decode: what joined wanted one token only, and has it
                 # the head waits for KV that another worker still has to read; only arrivals pass the time
                 if taken == last or ready[taken] >= until:
@@ -160,12 +161,9 @@ class Instance:
         steps, first, growth = self._equal_decodes()
         gap = until - self.t
         if steps > 1 and steps * (first + growth * (steps - 1) / 2) > gap:
-            if growth:
-                b = first - growth / 2
-                steps = min(steps, ceil((sqrt(b * b + 2 * growth * gap) - b) / growth))
-            else:
-                steps = min(steps, ceil(gap / first))
-            steps = max(steps, 1)
+            # the fewest steps that last as long as the gap; 1 where rounding says none
+            b = first - growth / 2
+            steps = ceil((sqrt(b * b + 2 * growth * gap) - b) / growth if growth else gap / first) or 1
         running, seconds = self.running, steps * (first + growth * (steps - 1) / 2)
         batch = len(running)
         self.stretches.extend((self.t, steps, batch, first, growth))  # as _stretch: here every call counts
