@@ -37,6 +37,9 @@ REVIEW_EVERY_S = 5.0
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
 
+SCRATCH = ("batch_traces", "batch_requests", "batch_spans", "batch_merged", "batch_timelines")
+"""Tables that hold one step's intermediate results."""
+
 DEFAULT_ROLES: tuple[tuple[str, Role], ...] = (
     (r"(?i)prefill", Role.PREFILL),
     (r"(?i)decode", Role.DECODE),
@@ -188,7 +191,9 @@ class Assembler:
     def _rebuild(self, upto: int) -> None:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
-        self._do("requests", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        self._do("merged", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        self._do("timelines", {})
+        self._do("requests", {})
         self._do("transfers", {"upto": upto})
 
     def _forget_cut_short(self, after: int) -> None:
@@ -202,7 +207,7 @@ class Assembler:
             )
 
     def _clear(self) -> None:
-        for table in ("batch_traces", "batch_requests", "batch_spans"):
+        for table in SCRATCH:
             self._store.command(f"TRUNCATE TABLE {table}")
 
     def _do(self, name: str, params: Mapping[str, object]) -> None:
