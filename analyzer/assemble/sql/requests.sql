@@ -13,7 +13,8 @@ INSERT INTO requests
 )
 WITH
     ['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer', 'decode_queue', 'kv_import', 'first_decode_step', 'network_streaming', 'decode', 'preempted'] AS phase_names,
-    ['observed', 'derived', 'bounded'] AS source_names
+    ['observed', 'derived', 'bounded'] AS source_names,
+    toInt64(-9223372036854775808) AS not_seen
 SELECT
     request_key, first_bucket, version, request_id, client_request_id, root_trace, conversation_id, system, model, tenant, route, cohort,
     prefill_worker, decode_worker, decode_process,
@@ -31,9 +32,16 @@ SELECT
     if(t_end > 0, t_end - t0, NULL),
     if(t1 = 0, emptyArrayUInt64(), arrayMap(x -> toUInt64(x), arrayPushBack(exposed, t1 - t0 - arraySum(exposed)))),
     if(d1 = 0, emptyArrayUInt64(), arrayMap(x -> toUInt64(x), [decode_sums[4] - blocked_running, decode_sums[1], decode_sums[2], decode_sums[3], blocked_running + blocked_idle, idle - blocked_idle])),
-    arrayMap(k -> toUInt64(arraySum((w, a, b) -> w * (bitAnd(if(k < 8, a, b), bitShiftLeft(toInt64(255), 8 * (k % 8))) != 0), widths, lanes_a, lanes_b)), range(1, 12)),
-    arrayMap(k -> if(arrayExists(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs), arrayMin(arrayMap(i -> i.3 - t0, arrayFilter(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs))), toInt64(-9223372036854775808)), range(1, 12)),
-    arrayMap(k -> if(arrayExists(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs), arrayMax(arrayMap(i -> i.4 - t0, arrayFilter(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs))), toInt64(-9223372036854775808)), range(1, 12)),
+    -- one interval per phase and one attempt is the rule: then a phase's own time is that interval's
+    if(plain_phases,
+        arrayMap(n -> toUInt64(if(n = 0, 0, ivs.4[n] - ivs.3[n])), places),
+        arrayMap(k -> toUInt64(arraySum((w, a, b) -> w * (bitAnd(if(k < 8, a, b), bitShiftLeft(toInt64(255), 8 * (k % 8))) != 0), widths, lanes_a, lanes_b)), range(1, 12))),
+    if(plain_phases,
+        arrayMap(n -> if(n = 0, not_seen, ivs.3[n] - t0), places),
+        arrayMap(k -> if(arrayExists(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs), arrayMin(arrayMap(i -> i.3 - t0, arrayFilter(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs))), not_seen), range(1, 12))),
+    if(plain_phases,
+        arrayMap(n -> if(n = 0, not_seen, ivs.4[n] - t0), places),
+        arrayMap(k -> if(arrayExists(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs), arrayMax(arrayMap(i -> i.4 - t0, arrayFilter(i -> i.1 = k AND (k < 3 OR i.5 = attempts), ivs))), not_seen), range(1, 12))),
     toUInt64(arraySum(arrayMap(i -> i.4 - i.3, arrayFilter(i -> i.1 = 12, ivs)))),
     arrayFilter(c -> t1 > 0 AND c.2 > 0, arrayMap((c, n) -> (
         arrayFilter((p, b) -> bitTest(c.2, b - 1), arraySlice(phase_names, 1, 11), range(1, 12)),
@@ -101,6 +109,8 @@ FROM
                     (
                         SELECT
                             *,
+                            arrayMap(k -> indexOf(ivs.1, k), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]) AS places,
+                            attempts = 1 AND length(ivs.1) - countEqual(ivs.1, 0) = length(arrayDistinct(ivs.1)) - has(ivs.1, 0) AS plain_phases,
                             first_token = 0 AND t1 > 0 AS censored,
                             has_root AND t_end > 0 AND outcome != '' AND (t1 > 0 OR outcome IN ('cancelled', 'rejected', 'invalid')) AS complete,
                             arraySort(x -> x.1, arrayConcat(

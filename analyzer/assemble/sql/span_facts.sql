@@ -24,10 +24,10 @@ SELECT
         ::Array(Tuple(name LowCardinality(String), rank UInt8, value String, role UInt8)) AS facts,
     arrayMap(o -> (
         o.event, m[o.id], if(o.start_anchor = 'end', end_ns, start_ns), if(o.end_anchor = 'start', start_ns, end_ns),
-        mapFilter((k, v) -> v != '', mapFromArrays(o.text.1, arrayMap(t -> if(startsWith(t, '='), substring(t, 2), m[t]), o.text.2))),
-        mapFilter((k, v) -> NOT isNaN(v), mapFromArrays(o.numbers.1, arrayMap((t, f) -> ifNull(toFloat64OrNull(m[t]) * f, nan), o.numbers.2, o.numbers.3)))),
+        arrayMap(t -> if(startsWith(t, '='), substring(t, 2), m[t]), o.text),
+        arrayMap(n -> ifNull(toFloat64OrNull(m[n.1]) * n.2, nan), o.numbers)),
         arrayFilter(o -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), kv_rules))
-        ::Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Map(LowCardinality(String), String), numbers Map(LowCardinality(String), Float64))) AS kv,
+        ::Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Array(String), numbers Array(Float64))) AS kv,
     least(255, length(timed) - length(possible) + length(timed_marks) - length(possible_marks)) AS impossible,
     ingest_sequence, ingested_at
 FROM
