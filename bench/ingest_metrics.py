@@ -1,4 +1,4 @@
-"""How many metric points one CPU-second stores: pdscope's insert beside parsing alone and a plain Python loop.
+"""Metric points stored per CPU-second: pdscope's insert beside parsing alone and a plain Python loop.
 
 One scrape of a vLLM engine is about 60 gauges and counters and 12 histograms. Prints a table; CPU time is of
 the whole process. Run: python -m bench.ingest_metrics [exports]
@@ -16,8 +16,8 @@ from collector.store import Store
 
 _BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0]
 _TABLE = (
-    "CREATE TABLE plain (metric LowCardinality(String), resource Map(String, String), labels Map(String, String), "
-    "time_ns Int64, start_ns Int64, value Float64, count UInt64, sum Float64, bounds Array(Float64), "
+    "CREATE TABLE plain (metric LowCardinality(String), resource Map(String, String), "
+    "labels Map(String, String), time_ns Int64, start_ns Int64, value Float64, count UInt64, sum Float64, bounds Array(Float64), "
     "buckets Array(UInt64)) ENGINE = MergeTree ORDER BY (metric, time_ns)"
 )
 
