@@ -81,7 +81,7 @@ def test_every_mapped_metric_of_the_cases_is_read_as_a_signal(exports, results, 
     names = {name for bodies in exports.values() for body in bodies for name, _ in _points(body)}
     mapped = {name for adapter in ADAPTERS for rule in adapter.signals for name in rule.names}
     read = {found.metric for found in read_present(store, *FOREVER)}
-    # the engine's own gauge is preferred to the exporter's of the same worker, and nothing else is passed over
+    # only an exporter's gauge gives way, to the engine's own of the same worker
     passed_over = (names & mapped) - read
     assert passed_over <= {"kv_cache_usage_ratio", "requests_running"}
 

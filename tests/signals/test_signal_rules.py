@@ -49,7 +49,7 @@ def test_no_metric_feeds_one_signal_and_part_twice():
 
 
 def _pages(pattern):
-    text = "".join(gzip.open(path, "rt").read() for path in sorted(CAPTURES.glob(pattern)))
+    text = "".join(gzip.decompress(path.read_bytes()).decode() for path in sorted(CAPTURES.glob(pattern)))
     return set(re.findall(r"^# TYPE (\S+) (?:gauge|counter|histogram|summary)", text, re.MULTILINE))
 
 
@@ -82,7 +82,8 @@ def test_what_is_read_was_exported_by_a_live_run(prefix, pages, known_from_sourc
 
 @captured
 def test_dynamos_own_otlp_metrics_are_stored_and_read(store):
-    data = gzip.open(CAPTURES / "dynamo-1.6.1/all-signals-lifecycle/otlp_metrics.bin.gz").read()
+    captured_file = CAPTURES / "dynamo-1.6.1/all-signals-lifecycle/otlp_metrics.bin.gz"
+    data = gzip.decompress(captured_file.read_bytes())
     bodies, at = [], 0
     while at < len(data):
         _, length = struct.unpack_from(">QI", data, at)
