@@ -1,4 +1,4 @@
-"""How many metric points one CPU-second stores: pdscope's insert beside parsing alone and a plain Python loop.
+"""Metric points stored per CPU-second: pdscope's insert beside parsing alone and a plain Python loop.
 
 One scrape of a vLLM engine is about 60 gauges and counters and 12 histograms. Prints a table; CPU time is of
 the whole process. Run: python -m bench.ingest_metrics [exports]
@@ -16,9 +16,9 @@ from collector.store import Store
 
 _BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0]
 _TABLE = (
-    "CREATE TABLE plain (metric LowCardinality(String), resource Map(String, String), labels Map(String, String), "
-    "time_ns Int64, start_ns Int64, value Float64, count UInt64, sum Float64, bounds Array(Float64), "
-    "buckets Array(UInt64)) ENGINE = MergeTree ORDER BY (metric, time_ns)"
+    "CREATE TABLE plain (metric LowCardinality(String), resource Map(String, String), "
+    "labels Map(String, String), time_ns Int64, start_ns Int64, value Float64, count UInt64, sum Float64, "
+    "bounds Array(Float64), buckets Array(UInt64)) ENGINE = MergeTree ORDER BY (metric, time_ns)"
 )
 
 
@@ -100,7 +100,7 @@ def _attributes(values: dict[str, str]) -> list[KeyValue]:
     return [KeyValue(key=key, value=AnyValue(string_value=value)) for key, value in values.items()]
 
 
-def main(exports: int = 1000) -> None:
+def main(exports: int = 2000) -> None:
     """Measure and print."""
     bodies = [export(index % 200, index // 200 + 1) for index in range(exports)]
     points = exports * 72
@@ -109,7 +109,9 @@ def main(exports: int = 1000) -> None:
         store.command(_TABLE)
         ways: list[tuple[str, Callable[[Sequence[bytes]], object], int]] = [
             ("parse only", parse_only, 200),
+            ("python loop, 1000 exports per insert", lambda part: python_loop(store, part), 1000),
             ("python loop, 200 exports per insert", lambda part: python_loop(store, part), 200),
+            ("pdscope, 1000 exports per insert", store.insert_metrics, 1000),
             ("pdscope, 200 exports per insert", store.insert_metrics, 200),
             ("pdscope, 20 exports per insert", store.insert_metrics, 20),
         ]

@@ -16,6 +16,7 @@ from collector.errors import BadBody, StoreBusy, StoreError
 from collector.sql import read_sql
 from collector.store.lock import DirectoryLock
 from collector.store.migrate import migrate
+from collector.store.native import Column, NativeReader
 from collector.store.otlp_body import METRICS, TRACES, OtlpKind, one_message
 
 _SETTINGS = {
@@ -103,6 +104,17 @@ class Store:
             return list(self._client().query(sql, parameters=dict(params or {})).named_results())
         except ClickHouseError as error:
             raise StoreError(f"query failed: {_first_line(error)}") from error
+
+    def columns(self, sql: str, params: Mapping[str, Any] | None = None) -> dict[str, Column]:
+        """Columns of a SELECT as numpy arrays (see NativeReader for the types that are read).
+
+        A SELECT without rows gives empty columns, or none at all.
+        """
+        try:
+            data = self._client().raw_query(sql, parameters=dict(params or {}), fmt="Native")
+        except ClickHouseError as error:
+            raise StoreError(f"query failed: {_first_line(error)}") from error
+        return NativeReader(data).columns()
 
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
         """Run a statement that returns no rows (DDL, INSERT … SELECT)."""
