@@ -16,6 +16,7 @@ def serve(settings: Any, json: JsonOption = False) -> None:
       pdscope serve --data /var/lib/pdscope --slo slo.yaml
       PDSCOPE_TOKEN=… pdscope serve --api 0.0.0.0:8080 --otlp-grpc 0.0.0.0:4317
     """
+    import gc
     import signal
     import threading
 
@@ -28,7 +29,12 @@ def serve(settings: Any, json: JsonOption = False) -> None:
     process.start()
     try:
         _announce(process.addresses(), str(settings.data), json)
-        stop.wait()
+        # What start-up made stays: walking it again and again would cost senders their latency.
+        gc.collect()
+        gc.freeze()
+        # A signal that another thread takes does not end a wait without a timeout.
+        while not stop.wait(0.5):
+            pass
     finally:
         process.stop()
 

@@ -9,13 +9,12 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from opentelemetry.trace import Tracer
-
 from collector.errors import CollectorError, StoreError, Unavailable
 from collector.receive.commit import Refused
 from collector.receive.errors import QueueFull
 from collector.receive.export import Export, Keeper, Outcome
 from collector.receive.metrics import ReceiveMetrics
+from collector.receive.own_spans import SampledTracer
 from collector.receive.settings import ReceiveSettings
 
 _log = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ class Batcher:
         keeper: Keeper,
         settings: ReceiveSettings,
         metrics: ReceiveMetrics,
-        tracer: Tracer,
+        tracer: SampledTracer,
         linger: float | None = None,
     ):
         """linger: how long (seconds) an export waits for company; default: as the settings say."""
@@ -146,9 +145,9 @@ class Batcher:
     def _span(self, batch: Sequence[_Waiting]) -> AbstractContextManager[object]:
         if all(waiting.transport == SELF for waiting in batch):
             return nullcontext()
-        return self._tracer.start_as_current_span(
+        return self._tracer.span(
             "pdscope.commit",
-            attributes={
+            lambda: {
                 "pdscope.batch.exports": len(batch),
                 "pdscope.batch.spans": sum(waiting.export.items for waiting in batch),
                 "pdscope.batch.bytes": sum(len(waiting.export.body) for waiting in batch),

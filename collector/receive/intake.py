@@ -4,8 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from opentelemetry.trace import SpanKind, Tracer
-from opentelemetry.util.types import AttributeValue
+from opentelemetry.trace import SpanKind
 
 from collector.errors import CollectorError
 from collector.receive.access import Access, Sender
@@ -25,6 +24,7 @@ from collector.receive.export import Export, Kind
 from collector.receive.memory import MemoryWatch
 from collector.receive.metrics import ReceiveMetrics
 from collector.receive.otlp_logs import spans_from_logs
+from collector.receive.own_spans import SampledTracer
 from collector.receive.rates import SourceRates
 from collector.receive.settings import ReceiveSettings
 from collector.receive.signal import Signal
@@ -47,7 +47,7 @@ class Intake:
         batcher: Batcher,
         settings: ReceiveSettings,
         metrics: ReceiveMetrics,
-        tracer: Tracer,
+        tracer: SampledTracer,
         access: Access | None = None,
     ):
         self._batcher = batcher
@@ -75,14 +75,15 @@ class Intake:
         self._count(export, transport)
         if not export.items:
             return _ANSWERS[signal]({})
-        attributes: dict[str, AttributeValue] = {
-            "pdscope.transport": transport,
-            "pdscope.signal": signal.value,
-            "pdscope.items": export.items,
-            "pdscope.bytes": len(body),
-        }
-        with self._tracer.start_as_current_span(
-            "pdscope.receive", kind=SpanKind.SERVER, attributes=attributes
+        with self._tracer.span(
+            "pdscope.receive",
+            lambda: {
+                "pdscope.transport": transport,
+                "pdscope.signal": signal.value,
+                "pdscope.items": export.items,
+                "pdscope.bytes": len(body),
+            },
+            SpanKind.SERVER,
         ):
             refused = await asyncio.wrap_future(self._batcher.submit(export, transport))
         self._metrics.ack_seconds.labels(transport).observe(time.monotonic() - arrived)
@@ -124,6 +125,7 @@ class Intake:
             raise QueueFull(f"{why} (otlp_max_memory_bytes); send this export again later")
 
     def _count(self, export: Export, transport: str) -> None:
-        self._metrics.exports.labels(transport).inc()
-        self._metrics.spans.labels(transport).inc(export.items)
-        self._metrics.bytes.labels(transport).inc(len(export.body))
+        exports, items, size = self._metrics.received(transport)
+        exports.inc()
+        items.inc(export.items)
+        size.inc(len(export.body))

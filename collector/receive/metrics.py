@@ -1,5 +1,7 @@
 """What the receiver counts about itself, as Prometheus metrics."""
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -70,6 +72,12 @@ class ReceiveMetrics:
         )
         self.queue_exports = Gauge("pdscope_queue_exports", "Exports waiting to be stored", registry=registry)
         self.queue_bytes = Gauge("pdscope_queue_bytes", "Their size", registry=registry)
+        # Looking a label up costs more than counting.
+        self.received = cache(
+            lambda transport: tuple(
+                counter.labels(transport) for counter in (self.exports, self.spans, self.bytes)
+            )
+        )
         self.dropped_logs = Counter(
             "pdscope_dropped_log_records",
             "Log records that were taken and not kept",

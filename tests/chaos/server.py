@@ -88,7 +88,7 @@ def check_assembled(data: Path, tally: Tally, say: Callable[[str], object] = pri
     ]
     copies = sum(duplicates for found in rows_by_id.values() for _, duplicates in found)
     say(
-        f"acknowledged {len(tally.acknowledged)} requests ({len(tally.acknowledged) * SPANS_PER_REQUEST} spans), "
+        f"acknowledged {len(tally.acknowledged)} requests of {SPANS_PER_REQUEST} spans, "
         f"assembled {len(rows_by_id)}: missing {len(missing)}, twice {len(twice)}, not whole {len(partial)}; "
         f"span rows {stored}, of them copies {copies}; answers cut off {tally.cut}, refused {tally.refused}"
     )

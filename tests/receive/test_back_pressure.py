@@ -17,6 +17,7 @@ from collector.receive.batcher import Batcher
 from collector.receive.export import Export, Kind, StoreKeeper
 from collector.receive.grpc_listener import TRACE_SERVICE
 from collector.receive.metrics import ReceiveMetrics
+from collector.receive.own_spans import SampledTracer
 from collector.store import InsertResult, Store
 from tests.receive.bodies import body, unique_name
 
@@ -157,7 +158,12 @@ def test_a_body_only_the_store_finds_bad_fails_alone(
 
 @pytest.fixture
 def batcher(gate: _Gate) -> Iterator[Batcher]:
-    running = Batcher(StoreKeeper(gate), ReceiveSettings(), ReceiveMetrics(CollectorRegistry()), NoOpTracer())
+    running = Batcher(
+        StoreKeeper(gate),
+        ReceiveSettings(),
+        ReceiveMetrics(CollectorRegistry()),
+        SampledTracer(NoOpTracer(), 1.0),
+    )
     yield running
     gate.open.set()
     running.close()
