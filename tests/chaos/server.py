@@ -30,6 +30,13 @@ class Served:
     port: int
     api: str
 
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
+
     def kill(self) -> None:
         """As a power cut would, but for the disk's own cache."""
         os.kill(self.process.pid, signal.SIGKILL)
@@ -101,7 +108,8 @@ def check_assembled(data: Path, tally: Tally, say: Callable[[str], object] = pri
     ]
     copies = sum(duplicates for found in rows_by_id.values() for _, duplicates in found)
     say(
-        f"{waiting:,} bytes replayed at the end; acknowledged {len(tally.acknowledged)} requests of {SPANS_PER_REQUEST} spans, "
+        f"{waiting:,} bytes replayed at the end; "
+        f"acknowledged {len(tally.acknowledged)} requests of {SPANS_PER_REQUEST} spans, "
         f"assembled {len(rows_by_id)}: missing {len(missing)}, twice {len(twice)}, not whole {len(partial)}; "
         f"span rows {stored}, of them copies {copies}; answers cut off {tally.cut}, refused {tally.refused}"
     )

@@ -63,29 +63,29 @@ def test_a_full_disk_refuses_says_so_and_recovers_by_itself(
 ) -> None:
     data = small_disk / "data"
     log = tmp_path / "log"
-    server = serve(data, "--journal-min-free-bytes", kept_free, log=log)
     senders = Senders(3)
-    senders.port = server.port
-    _await(lambda: len(senders.tally.acknowledged) > 20)
-    assert _ready(server.api)[0] == 200
+    with serve(data, "--journal-min-free-bytes", kept_free, log=log) as server:
+        senders.port = server.port
+        _await(lambda: len(senders.tally.acknowledged) > 20)
+        assert _ready(server.api)[0] == 200
 
-    free = Disk().free_bytes(small_disk)
-    with (small_disk / "ballast").open("wb") as ballast, contextlib.suppress(OSError):
-        ballast.write(bytes(free if kept_free == "1" else free - 10_000_000))
-        ballast.flush()
-    refused = senders.tally.refused
-    _await(lambda: senders.tally.refused > refused + 5)
-    status, why = _ready(server.api)
-    assert status == 503
-    assert "free" in why or "journal" in why or "store" in why
+        free = Disk().free_bytes(small_disk)
+        with (small_disk / "ballast").open("wb") as ballast, contextlib.suppress(OSError):
+            ballast.write(bytes(free if kept_free == "1" else free - 10_000_000))
+            ballast.flush()
+        refused = senders.tally.refused
+        _await(lambda: senders.tally.refused > refused + 5)
+        status, why = _ready(server.api)
+        assert status == 503
+        assert "free" in why or "journal" in why or "store" in why
 
-    os.truncate(small_disk / "ballast", 0)
-    before = len(senders.tally.acknowledged)
-    _await(lambda: len(senders.tally.acknowledged) > before + 20)
-    _await(lambda: _ready(server.api)[0] == 200)
-    senders.port = None
-    tally = senders.stop()
-    server.kill()
+        os.truncate(small_disk / "ballast", 0)
+        before = len(senders.tally.acknowledged)
+        _await(lambda: len(senders.tally.acknowledged) > before + 20)
+        _await(lambda: _ready(server.api)[0] == 200)
+        senders.port = None
+        tally = senders.stop()
+        server.kill()
     serve(data, log=log).stop()
     _say(capsys, f"disk full ({kept_free} bytes kept free)", data, tally)
     assert tally.refused
@@ -204,12 +204,12 @@ def test_a_clock_that_jumps_back_again_and_again_loses_and_doubles_nothing(
     program.write_text(_JUMPY)
     data, senders = tmp_path / "data", Senders(3)
     for _ in range(2):
-        server = serve(data, log=tmp_path / "log", program=[str(program)], PYTHONPATH=str(PROJECT))
         before = len(senders.tally.acknowledged)
-        senders.port = server.port
-        _await(lambda before=before: len(senders.tally.acknowledged) > before + 100)
-        time.sleep(1.5)
-        server.kill()
+        with serve(data, log=tmp_path / "log", program=[str(program)], PYTHONPATH=str(PROJECT)) as server:
+            senders.port = server.port
+            _await(lambda before=before: len(senders.tally.acknowledged) > before + 100)
+            time.sleep(1.5)
+            server.kill()
         senders.port = None
     tally = senders.stop()
     serve(data, log=tmp_path / "log").stop()
