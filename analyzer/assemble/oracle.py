@@ -382,10 +382,12 @@ class _Request:
         ]
 
     def _shown_worker(self, stretch: Stretch) -> str:
-        """The worker's name on the request, where it is the process that the interval came from."""
-        if stretch.role is Role.PREFILL and stretch.worker == self.prefill_process:
+        """The name the router gave the worker that counted; else its process's own."""
+        if stretch.time.attempt < self.attempts:
+            return stretch.worker
+        if stretch.role is Role.PREFILL and self.prefill_worker != self.prefill_process:
             return self.prefill_worker
-        if stretch.role in _DECODES and stretch.worker == self.decode_process:
+        if stretch.role in _DECODES and self.decode_worker != self.decode_process:
             return self.decode_worker
         return stretch.worker
 
