@@ -209,11 +209,34 @@ class Assembler:
         conflicts = self._store.rows(read_sql(__file__, "sql/conflicts"))
         undecided = {bytes(row[0]) for row in self._store.query(read_sql(__file__, "sql/undecided_traces"))}
         undecided.update(bytes(trace) for row in conflicts for trace in row["traces"])
+        undecided |= self._recall(undecided, conflicts)
         params = {"upto": upto, "undecided": [trace.hex() for trace in sorted(undecided)]}
         self._do("identity_traces", params)
         self._do("identity_ids", params)
         if undecided:
             self._record(self._decide(undecided, conflicts), upto)
+
+    def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
+        """Put the traces on record of every request in question beside the step's own, to decide on all of them at once."""
+        recalled: set[bytes] = set()
+        asked: dict[bytes, datetime] = {}
+        asking = {bytes(row["known_key"]): row["known_first_bucket"] for row in conflicts}  # type: ignore[call-overload]
+        asking.pop(bytes(16), None)
+        while True:
+            for row in self._store.rows("SELECT * FROM batch_traces WHERE known"):
+                if row["trace_id"] in undecided or row["trace_id"] in recalled:
+                    asking[row["known_key"]] = row["known_first_bucket"]
+            if asking.keys() <= asked.keys():
+                return recalled
+            asked |= asking
+            near = {_seconds(bucket) // 600 * 600 + shift for bucket in asked.values() for shift in (-600, 0, 600)}
+            self._do(
+                "recalled_traces",
+                {"keys": sorted(key.hex() for key in asked), "buckets": [_time(second) for second in sorted(near)]},
+            )
+            recalled = {
+                bytes(row[0]) for row in self._store.query("SELECT trace_id FROM batch_traces WHERE end_ns = 0")
+            }
 
     def _decide(self, undecided: set[bytes], conflicts: Sequence[dict[str, Any]]) -> Decisions:
         traces: dict[bytes, Known] = {}
@@ -257,7 +280,7 @@ class Assembler:
         none, no_root = bytes(16), bytes(8)
         for trace, (key, first_bucket, rule) in decisions.traces.items():
             row = batch[trace]
-            bucket = row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])
+            bucket = _bucket(row)
             root = row["known_root"] if any(row["known_root"]) else (row["roots"] or [no_root])[0]
             minutes = sorted({*row["minutes"], *row["known_minutes"]})
             rows.append([bucket, 0, trace, key, _time(first_bucket), root, trace, minutes, rule, upto])
@@ -279,7 +302,9 @@ class Assembler:
             )
         for key, trace, first_bucket in decisions.further:
             bucket = _ten_minutes(first_bucket * 1_000_000_000)
-            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, [], "", upto])
+            # where the trace's own name is kept: far off, when its clock is
+            at = [_bucket(batch[trace])] if trace in batch else []
+            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, at, "", upto])
         self._store.insert(
             "identity",
             rows,
@@ -314,6 +339,11 @@ def _name_hash(store: Store, name: str) -> bytes:
     return bytes(
         store.query("SELECT reinterpretAsFixedString(sipHash128({name:String}))", {"name": name})[0][0]
     )
+
+
+def _bucket(row: dict[str, Any]) -> datetime:
+    """The bucket in which a trace of the step is, or will be, named."""
+    return row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])  # type: ignore[no-any-return]
 
 
 def _time(seconds: int) -> datetime:
