@@ -229,13 +229,19 @@ class Assembler:
             if asking.keys() <= asked.keys():
                 return recalled
             asked |= asking
-            near = {_seconds(bucket) // 600 * 600 + shift for bucket in asked.values() for shift in (-600, 0, 600)}
+            near = {
+                _seconds(bucket) // 600 * 600 + shift for bucket in asked.values() for shift in (-600, 0, 600)
+            }
             self._do(
                 "recalled_traces",
-                {"keys": sorted(key.hex() for key in asked), "buckets": [_time(second) for second in sorted(near)]},
+                {
+                    "keys": sorted(key.hex() for key in asked),
+                    "buckets": [_time(second) for second in sorted(near)],
+                },
             )
             recalled = {
-                bytes(row[0]) for row in self._store.query("SELECT trace_id FROM batch_traces WHERE end_ns = 0")
+                bytes(row[0])
+                for row in self._store.query("SELECT trace_id FROM batch_traces WHERE end_ns = 0")
             }
 
     def _decide(self, undecided: set[bytes], conflicts: Sequence[dict[str, Any]]) -> Decisions:

@@ -180,7 +180,9 @@ def _join(
             if target is not None:
                 legs.unite(trace, target)
     split = {name: Known(key, bucket) for name, (key, bucket, _) in out.names.items()}
-    adopted = _adopted(legs, {**names, **split}, {**rooted, **dict.fromkeys((k.key for k in split.values()), True)})
+    adopted = _adopted(
+        legs, {**names, **split}, {**rooted, **dict.fromkeys((k.key for k in split.values()), True)}
+    )
     for members in legs.groups():
         chosen = adopted.get(legs.leader(members[0])) or _key(members, single, traces)
         for trace in members:
@@ -196,7 +198,9 @@ def _join(
     }
 
 
-def _key(members: Sequence[bytes], single: Mapping[bytes, list[Span]], traces: Mapping[bytes, Known]) -> Known:
+def _key(
+    members: Sequence[bytes], single: Mapping[bytes, list[Span]], traces: Mapping[bytes, Known]
+) -> Known:
     """The key of a group: the oldest on record, but none that names a trace of another group."""
     recorded = [
         traces[trace]

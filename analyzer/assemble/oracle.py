@@ -563,7 +563,9 @@ def _side(phase: Phase) -> Role:
 
 
 def _float(text: str) -> float | None:
-    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", text, re.I):
+    if not re.fullmatch(
+        r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", text, re.I
+    ):
         return None
     return float(text)
 

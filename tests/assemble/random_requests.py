@@ -8,7 +8,21 @@ from collector.phases import Phase
 DAY_NS = 1_750_000_000 * 10**9
 MS = 1_000_000
 NAMES = ("pool-α", "decode-7", "prefill-0", "gateway", "部署-3", "worker 9", "colo")
-NUMBERS = ("0", "1", "7", "812", "4012", "+5", "12.5", "-3", "", "many", "4294967295", "4294967296", "99999999999")
+NUMBERS = (
+    "0",
+    "1",
+    "7",
+    "812",
+    "4012",
+    "+5",
+    "12.5",
+    "-3",
+    "",
+    "many",
+    "4294967295",
+    "4294967296",
+    "99999999999",
+)
 ABSURD = ("nan", "inf", "-inf", "1e30", "-2882.5", "2882.5", "", "soon", "1e-3", "0")
 
 
@@ -39,7 +53,15 @@ class _Trace:
         return first, (first if self.rng.random() < 0.1 else second)
 
     def span(self, name: str, process: Process, start: int, end: int, **more: object) -> Span:
-        values = {"scope": "", "kind": 1, "status": 0, "parent_id": b"", "attributes": {}, "events": (), **more}
+        values = {
+            "scope": "",
+            "kind": 1,
+            "status": 0,
+            "parent_id": b"",
+            "attributes": {},
+            "events": (),
+            **more,
+        }
         return Span(
             trace_id=self.trace_id, span_id=self.rng.randbytes(8), process=process, name=name,
             start_ns=start, end_ns=end, **values,
@@ -74,7 +96,9 @@ def native(rng: random.Random) -> list[Span]:
         start, end = trace.stretch()
         events = []
         if rng.random() < 0.3:
-            events = [(rng.choice(("preempted", "resumed")), trace.moment(-2, 42)) for _ in range(rng.randint(1, 4))]
+            events = [
+                (rng.choice(("preempted", "resumed")), trace.moment(-2, 42)) for _ in range(rng.randint(1, 4))
+            ]
         for rank in range(rng.choice((1, 1, 1, 2, 4))):
             lag = rank * rng.randrange(2) * MS
             spans.append(
@@ -83,7 +107,10 @@ def native(rng: random.Random) -> list[Span]:
                     attributes={**attributes, "pd.rank": str(rank)}, events=tuple(events),
                 )
             )  # fmt: skip
-    spans += [trace.span("pd.kv_release", router, *trace.stretch()), trace.span("other", router, *trace.stretch())]
+    spans += [
+        trace.span("pd.kv_release", router, *trace.stretch()),
+        trace.span("other", router, *trace.stretch()),
+    ]
     if rng.random() < 0.9:
         spans.append(_native_root(trace, router))
     return spans
@@ -111,7 +138,10 @@ def _native_root(trace: _Trace, router: Process) -> Span:
     end = trace.moment(20, 60) if rng.random() < 0.95 else trace.start
     events = [("first_token", trace.moment(5, 30)), ("last_token", trace.moment(15, 60))]
     if rng.random() < 0.2:
-        events = [(name, rng.choice((1, trace.start - DAY_NS // 2, ns, trace.start - 3 * MS, 4 * 10**18))) for name, ns in events]
+        events = [
+            (name, rng.choice((1, trace.start - DAY_NS // 2, ns, trace.start - 3 * MS, 4 * 10**18)))
+            for name, ns in events
+        ]
     events = [event for event in events if rng.random() < 0.85]
     return trace.span(
         "pd.request", router, trace.start, end, kind=2, attributes=attributes, events=tuple(events)

@@ -44,7 +44,10 @@ def versions(store: Store) -> list[tuple]:
 def test_a_request_without_its_root_then_complete_then_shifted_across_midnight_is_one_row(store):
     root, *legs = native(1, MIDNIGHT + 5 * MS)
     fallback = replace(
-        legs[0], span_id=b"fallback", name="dynamo.request.trace", attributes={"dynamo.trace.request_id": "r-1"}
+        legs[0],
+        span_id=b"fallback",
+        name="dynamo.request.trace",
+        attributes={"dynamo.trace.request_id": "r-1"},
     )
     assembler = Assembler(store)
     for spans in ([*legs, fallback], [root]):
@@ -141,7 +144,10 @@ class Fragile:
 
 def crowd() -> list[list[Span]]:
     """Random requests, two in one trace, and one whose legs have traces of their own."""
-    shared = [*native(90), *(replace(s, span_id=bytes(reversed(s.span_id))) for s in native(90, name="other"))]
+    shared = [
+        *native(90),
+        *(replace(s, span_id=bytes(reversed(s.span_id))) for s in native(90, name="other")),
+    ]
     root, *legs = native(91)
     apart = [root, *(replace(leg, trace_id=b"leg" + leg.trace_id[3:]) for leg in legs)]
     return [*(request(seed) for seed in range(30)), shared, apart]

@@ -55,7 +55,9 @@ def test_legs_in_traces_of_their_own_join_by_request_id(store):
 
 
 def bridge(root: Span, name: str) -> Span:
-    return replace(root, span_id=b"bridging", name="pd.tokenize", attributes={"pd.request.id": name}, events=())
+    return replace(
+        root, span_id=b"bridging", name="pd.tokenize", attributes={"pd.request.id": name}, events=()
+    )
 
 
 def test_a_trace_that_knows_two_ids_joins_what_carries_either(store):
@@ -111,7 +113,9 @@ def test_requests_whose_clients_gave_the_same_id_stay_apart(store):
 
 def test_span_ids_that_repeat_between_processes_are_different_spans(store):
     root, queue, compute = native(1)
-    twin = replace(compute, span_id=queue.span_id, process=replace(queue.process, attributes=(("service.name", "q"),)))
+    twin = replace(
+        compute, span_id=queue.span_id, process=replace(queue.process, attributes=(("service.name", "q"),))
+    )
     assembler = Assembler(store)
     for spans in ([root, queue], [twin]):
         store.insert_traces([body(spans)])

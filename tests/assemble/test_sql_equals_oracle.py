@@ -61,7 +61,10 @@ def test_neither_order_nor_batches_nor_repeats_change_a_row(store, seeds, rng, s
     spans = [span for of_request in requests.values() for span in of_request]
     rng.shuffle(spans)
     repeated = spans[: len(spans) // 10]
-    requests = {seed: mine + [s for s in repeated if s.trace_id == mine[0].trace_id] for seed, mine in requests.items()}
+    requests = {
+        seed: mine + [s for s in repeated if s.trace_id == mine[0].trace_id]
+        for seed, mine in requests.items()
+    }
     spans += repeated
     assembler = Assembler(store)
 

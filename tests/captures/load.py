@@ -24,7 +24,8 @@ def bodies(name: str) -> tuple[bytes, ...]:
 def _vllm(run: str) -> list[bytes]:
     with gzip.open(VLLM / run / "otlp.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [
-            ParseDict(json.loads(line)["body"], ExportTraceServiceRequest()).SerializeToString() for line in lines
+            ParseDict(json.loads(line)["body"], ExportTraceServiceRequest()).SerializeToString()
+            for line in lines
         ]
 
 

@@ -42,7 +42,9 @@ def test_a_capture_shuffled_in_halves_an_hour_apart_and_partly_twice_equals_the_
 
     store.insert_traces([body(first)])
     assembler.catch_up()
-    store.command("ALTER TABLE identity UPDATE ingested_at = ingested_at - 3700 WHERE 1 SETTINGS mutations_sync = 2")
+    store.command(
+        "ALTER TABLE identity UPDATE ingested_at = ingested_at - 3700 WHERE 1 SETTINGS mutations_sync = 2"
+    )
     store.insert_traces([body(second), body(first)])
     assembler.catch_up()
 

@@ -36,7 +36,9 @@ def test_no_request_is_split_or_doubled_and_each_says_what_the_client_was_told(a
 @pytest.mark.parametrize(("name", "requests"), BASELINES)
 def test_ttft_is_the_clients_within_milliseconds(assembled, name, requests):
     pairs = matched(assembled(name), name)
-    errors = sorted(abs(row["ttft_ns"] - (seen["first_token_ns"] - seen["send_ns"])) / MS for row, seen in pairs)
+    errors = sorted(
+        abs(row["ttft_ns"] - (seen["first_token_ns"] - seen["send_ns"])) / MS for row, seen in pairs
+    )
     assert statistics.median(errors) < 5
     assert errors[int(0.95 * requests)] < 60
     assert {row["ttft_source"] for row, _ in pairs} == {"router_first_token"}
@@ -58,7 +60,8 @@ def test_a_slow_transfer_is_never_reported_as_prefill_compute(assembled):
 
 
 @pytest.mark.parametrize(
-    ("name", "outcome"), [("dynamo/fault-client-cancel", "cancelled"), ("dynamo/fault-decode-kill-mig0", "interrupted")]
+    ("name", "outcome"),
+    [("dynamo/fault-client-cancel", "cancelled"), ("dynamo/fault-decode-kill-mig0", "interrupted")],
 )
 def test_streams_that_did_not_finish_are_no_successes(assembled, name, outcome):
     rows = by_id(assembled(name))

@@ -58,11 +58,19 @@ def test_ttft_is_the_clients_within_seven_percent_at_the_median_and_says_how_it_
     assert statistics.median(errors) < 0.07
 
 
-@pytest.mark.parametrize("name", [BASELINE, CLEAN, FAULT_A1, FAULT_B, FAULT_D, "vllm/traced-connector", "vllm/smoke"])
+@pytest.mark.parametrize(
+    "name", [BASELINE, CLEAN, FAULT_A1, FAULT_B, FAULT_D, "vllm/traced-connector", "vllm/smoke"]
+)
 def test_no_duration_is_negative_or_absurd(assembled, name):
     for row in assembled(name):
         assert sum(row["exposed_ns"]) == (row["ttft_ns"] or 0)
-        durations = [*row["exposed_ns"], *row["exposed_decode_ns"], *row["phase_ns"], row["tpot_ns"] or 0, row["e2e_ns"] or 0]
+        durations = [
+            *row["exposed_ns"],
+            *row["exposed_decode_ns"],
+            *row["phase_ns"],
+            row["tpot_ns"] or 0,
+            row["e2e_ns"] or 0,
+        ]
         assert all(0 <= ns < HOUR_NS for ns in (*durations, row["ttft_ns"] or 0))
         assert all(start <= end for _, _, start, end, *_ in row["intervals"])
         if row["ended_at"]:
@@ -77,8 +85,14 @@ def test_impossible_times_of_a_failed_load_are_discarded_and_said(assembled):
 def test_workers_are_named_as_the_router_calls_them(assembled):
     for row in assembled(CLEAN):
         assert (row["prefill_worker"], row["decode_worker"]) == ("127.0.0.1:8100", "127.0.0.1:8200")
-        sides = {"prefill_queue": "127.0.0.1:8100", "prefill_compute": "127.0.0.1:8100", "kv_publish": "127.0.0.1:8100"}
-        sides |= dict.fromkeys(("decode_queue", "kv_transfer", "kv_import", "first_decode_step"), "127.0.0.1:8200")
+        sides = {
+            "prefill_queue": "127.0.0.1:8100",
+            "prefill_compute": "127.0.0.1:8100",
+            "kv_publish": "127.0.0.1:8100",
+        }
+        sides |= dict.fromkeys(
+            ("decode_queue", "kv_transfer", "kv_import", "first_decode_step"), "127.0.0.1:8200"
+        )
         for phase, _, _, _, worker, *_ in row["intervals"]:
             assert worker == sides.get(phase, worker)
 
