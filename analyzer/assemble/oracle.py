@@ -6,7 +6,7 @@ request whose spans are all given; which spans belong together is identity's bus
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -30,6 +30,13 @@ from collector.phases import Phase
 
 Row = dict[str, object]
 
+NOT_SEEN_NS = -(1 << 63)
+"""What stands in `phase_from_ns` and `phase_until_ns` for a phase without an interval."""
+
+_RECEIPT = (
+    "admission_ms", "deadline_ns", "engine_ttft_ms", "error_type", "kv_transfer_estimated_ms",
+    "route_candidates", "route_fallback", "route_reason", "route_rejected",
+)  # fmt: skip
 CLOCK_SLACK_NS = 50_000_000
 """How far (nanoseconds) an instant built from durations or reported as an event may lie off its span."""
 
@@ -134,7 +141,7 @@ def assemble(
     roles: (pattern of a process's service or instance, role, whether it was configured). lives: from when to when
     each decode worker's processes are known to have worked. graced: a request span is no longer waited for.
     """
-    rules = {rule.key: (adapter, rule) for adapter in adapters for rule in adapter.rules if not rule.ignored}
+    rules = {rule.key: (adapter, rule) for adapter in adapters for rule in adapter.rules}
     known = [span for span in spans if _rule_key(span, rules) in rules]
     unique = list({span.identity: span for span in known}.values())
     called = {
@@ -318,6 +325,14 @@ class _Request:
             "complete": int(self.has_root and self.end > 0 and self.outcome != "" and finished),
             "censored": int(not self.first and bool(until)),
             "attempts": self.attempts,
+            "itl_p50_ms": _float(self._fact("itl_p50_ms")),
+            "itl_p99_ms": _float(self._fact("itl_p99_ms")),
+            "itl_max_ms": _float(self._fact("itl_max_ms")),
+            "stalled_ns": self._stalled_ns() if self._fact("stalled_ms") else None,
+            "local_prompt_tokens": self._number("local_prompt_tokens"),
+            "local_prompt_reason": self._fact("local_prompt_reason"),
+            "first_token_by": self._fact("first_token_by"),
+            "receipt": {name: self._fact(name) for name in _RECEIPT if self._fact(name)},
             "input_tokens": self._number("input_tokens"),
             "output_tokens": self.output_tokens,
             "cached_tokens": self._number("cached_tokens"),
@@ -333,6 +348,9 @@ class _Request:
             "exposed_ns": list(timeline.exposed(self.intervals, self.start, until).values()) if until else [],
             "exposed_decode_ns": list(self._decode_parts().values()) if decodes else [],
             "phase_ns": self._phase_ns(),
+            "phase_from_ns": [min(starts, default=NOT_SEEN_NS) for starts, _ in self._extents()],
+            "phase_until_ns": [max(ends, default=NOT_SEEN_NS) for _, ends in self._extents()],
+            "preempted_ns": sum(i.end_ns - i.start_ns for i in self.intervals if i.preempted),
             "composites": [(list(c.covers), c.exposed_ns, c.reason) for c in composites],
             "intervals": self._shown_intervals(),
             "spans": len(self.readings),
@@ -358,9 +376,18 @@ class _Request:
         return max(0, self.end - self.engine_end) if self.end and self.engine_end else None
 
     def _decode_parts(self) -> dict[str, int]:
+        return timeline.decode_parts(self.intervals, self.first, self.last, self._stalled_ns())
+
+    def _stalled_ns(self) -> int:
         stalled = (_float(self._fact("stalled_ms")) or 0.0) * 1e6
-        ns = round(stalled) if 0 < stalled < ABSURD_NS else 0
-        return timeline.decode_parts(self.intervals, self.first, self.last, ns)
+        return round(stalled) if 0 < stalled < ABSURD_NS else 0
+
+    def _extents(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Per phase, when its intervals began and ended after the start; of the last attempt, but for the router's."""
+        for phase in Phase:
+            anyhow = phase in (Phase.ROUTER_QUEUE, Phase.TOKENIZE)
+            mine = [i for i in self.intervals if i.phase is phase and (anyhow or i.attempt == self.attempts)]
+            yield [i.start_ns - self.start for i in mine], [i.end_ns - self.start for i in mine]
 
     def _phase_ns(self) -> list[int]:
         counted = timeline.cut_superseded(self.intervals)
@@ -430,7 +457,7 @@ def _read(
         start, end = _at(output.start, span), _at(output.end, span)
         if start is None or end is None:
             continue
-        if not _on(output.start, start, span) or not _on(output.end, end, span) or start > end:
+        if not _on(output.start, span) or not _on(output.end, span) or start > end:
             impossible += 1
         elif output.role in (Role.ANY, role):
             intervals.append(_stretch(output, _clip(start, span), _clip(end, span), attempt, role, span))
@@ -448,7 +475,7 @@ def _read(
         ns = _at(mark.at, span) if _holds(mark.where, span) else None
         if ns is None:
             continue
-        if not _on(mark.at, ns, span):
+        if not _on(mark.at, span):
             impossible += 1
         elif mark.role in (Role.ANY, role):
             marks.append((mark.name, mark.rank, _clip(ns, span)))
@@ -527,11 +554,17 @@ def _at(instant: Instant, span: Span) -> int | None:
     return anchor + round(total) if math.isfinite(total) else ABSURD_NS
 
 
-def _on(instant: Instant, ns: int, span: Span) -> bool:
-    """Whether an instant that is not the span's own start or end lies on the span, but for a little clock slack."""
-    if not instant.plus and instant.anchor in ("start", "end"):
+def _on(instant: Instant, span: Span) -> bool:
+    """Whether durations fit into the span and an event lies on it, but for a little slack between clocks."""
+    longest = span.end_ns - span.start_ns + CLOCK_SLACK_NS
+    for name, ns_per_unit in instant.plus:
+        part = (_float(span.attributes.get(name, "")) or 0.0) * abs(ns_per_unit)
+        if not -CLOCK_SLACK_NS <= part <= longest:
+            return False
+    if not instant.anchor.startswith("event:"):
         return True
-    return span.start_ns - CLOCK_SLACK_NS <= ns <= span.end_ns + CLOCK_SLACK_NS
+    event = _at(Instant(instant.anchor), span)
+    return event is not None and span.start_ns - CLOCK_SLACK_NS <= event <= span.end_ns + CLOCK_SLACK_NS
 
 
 def _clip(ns: int, span: Span) -> int:

@@ -2,16 +2,22 @@
 
 from collections.abc import Iterable, Iterator
 
-from collector.engines.rules import Adapter, Between, Composite, Instant, Interval, Role, Source, SpanRule
+from collector.engines.rules import Adapter, Between, Composite, Instant, Interval, Kv, Role, Source, SpanRule
 from collector.phases import Phase
 from collector.store import Store
 
 PHASE_CODE: dict[Phase, int] = {phase: code for code, phase in enumerate(Phase, start=1)}
 SOURCE_CODE: dict[Source, int] = {Source.OBSERVED: 1, Source.DERIVED: 2, Source.BOUNDED: 3}
 
+KV_TEXT = ("status", "reason", "connector", "transport", "source", "destination", "rank")
+KV_NUMBERS = (
+    "bytes", "tokens", "descriptors", "already_held_tokens", "post_ns", "wait_ns", "lease_ns", "lease_s", "link_gb_s",
+)  # fmt: skip
+"""What a KV event says, in the order in which the SQL finds it."""
+
 _COLUMNS = (
     "key", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt", "attempt_base",
-    "intervals", "marks", "facts", "attributes",
+    "intervals", "marks", "facts", "kv", "attributes",
 )  # fmt: skip
 
 
@@ -25,7 +31,7 @@ def write_rules(store: Store, adapters: Iterable[Adapter], roles: Iterable[tuple
     configured).
     """
     adapters = tuple(adapters)
-    rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules if not rule.ignored]
+    rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules]
     between = [_between(rule) for adapter in adapters for rule in adapter.between]
     for table in ("span_rules", "mark_rules", "process_roles"):
         store.command(f"TRUNCATE TABLE {table}")
@@ -57,6 +63,7 @@ def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
         [_interval(output) for output in rule.intervals],
         [(list(m.where), m.name, m.rank, int(m.role), m.at.anchor, list(m.at.plus)) for m in rule.marks],
         [(list(f.where), f.name, f.rank, int(f.role), f.key, f.value) for f in rule.facts],
+        [_kv(output) for output in rule.kv],
         sorted(set(attributes(rule))),
     ]
 
@@ -72,6 +79,15 @@ def _interval(output: Interval | Composite) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def _kv(output: Kv) -> tuple[object, ...]:
+    return (
+        list(output.where), output.event.value, output.id,
+        output.start.anchor, output.end.anchor,
+        [dict(output.text).get(name, "") for name in KV_TEXT],
+        [next(((key, factor) for said, key, factor in output.numbers if said == name), ("", 1.0)) for name in KV_NUMBERS],
+    )  # fmt: skip
+
+
 def attributes(rule: SpanRule) -> Iterator[str]:
     """Names of the span attributes that a rule reads."""
     yield from rule.ids
@@ -84,8 +100,13 @@ def attributes(rule: SpanRule) -> Iterator[str]:
         yield from (name for name, _ in instant.plus)
         if instant.anchor.startswith("attr:"):
             yield instant.anchor.removeprefix("attr:")
-    wheres = [output.where for output in (*rule.intervals, *rule.marks, *rule.facts)]
+    wheres = [output.where for output in (*rule.intervals, *rule.marks, *rule.facts, *rule.kv)]
     wheres += [where for where, _ in (*rule.calls, *rule.plays)]
     for where in wheres:
         yield from (name for name, _ in where if not name.startswith("@"))
     yield from (fact.key for fact in rule.facts if fact.key)
+    for kv in rule.kv:
+        yield from (attribute for _, attribute in kv.text if not attribute.startswith("="))
+        yield from (attribute for _, attribute, _ in kv.numbers)
+        if kv.id:
+            yield kv.id

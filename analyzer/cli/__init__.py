@@ -1,1 +1,1 @@
-"""The `pdscope` command."""
+"""The `pdscope` command: one module a subcommand. Modules import what is heavy only when they run."""

@@ -8,6 +8,7 @@ nanoseconds.
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from collector.engines.signals import SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
@@ -42,6 +43,16 @@ class IdForm(IntEnum):
     RESPONSE = 1
     # The same with an engine's own suffix, which differs between the legs: `cmpl-ID-0-8a902907`.
     ENGINE = 2
+
+
+class KvEvent(StrEnum):
+    """What happens to the KV of one hand-off."""
+
+    PUBLISH = "publish"
+    TRANSFER = "transfer"
+    IMPORT = "import"
+    RELEASE = "release"
+    RESERVE = "reserve"
 
 
 class Root(IntEnum):
@@ -118,6 +129,25 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Kv:
+    """What a span says of one KV hand-off: it was published, moved, imported, released, or room was
+    reserved for it.
+    """
+
+    event: KvEvent
+    id: str = ""
+    """Attribute that names the transfer; without one the request has a single transfer."""
+    start: Instant = START
+    end: Instant = END
+    text: tuple[tuple[str, str], ...] = ()
+    """(name, attribute, or '=value'): status, reason, connector, transport, source, destination, rank."""
+    numbers: tuple[tuple[str, str, float], ...] = ()
+    """(name, attribute, factor): bytes, tokens, descriptors, already_held_tokens, post_ns, wait_ns,
+    link_gb_s, lease_ns (a Unix time in nanoseconds), lease_s (from the event's end)."""
+    where: Where = ()
+
+
+@dataclass(frozen=True)
 class SpanRule:
     """What spans of one name (or, with `scope` and `kind`, of one instrumentation scope) mean."""
 
@@ -139,6 +169,7 @@ class SpanRule:
     intervals: tuple[Interval | Composite, ...] = ()
     marks: tuple[Mark, ...] = ()
     facts: tuple[Fact, ...] = ()
+    kv: tuple[Kv, ...] = ()
     ignored: str = ""
     """Why nothing is read from these spans, when that is so."""
 
@@ -179,3 +210,5 @@ class Adapter:
     checked_against: str = ""
     """The captures or the source that the rules were checked against."""
     known_lies: tuple[str, ...] = field(default=())
+    signals: tuple[SignalRule, ...] = ()
+    unmapped: tuple[UnmappedMetric, ...] = ()

@@ -22,15 +22,22 @@ SELECT
     arrayFilter(f -> f.3 != '', arrayMap(f -> (f.name, f.rank, if(f.value != '', f.value, m[f.key]), f.role),
         arrayFilter(f -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), f.conditions), fact_rules)))
         ::Array(Tuple(name LowCardinality(String), rank UInt8, value String, role UInt8)) AS facts,
+    arrayMap(o -> (
+        o.event, m[o.id], if(o.start_anchor = 'end', end_ns, start_ns), if(o.end_anchor = 'start', start_ns, end_ns),
+        arrayMap(t -> if(startsWith(t, '='), substring(t, 2), m[t]), o.text),
+        arrayMap(n -> ifNull(toFloat64OrNull(m[n.1]) * n.2, nan), o.numbers)),
+        arrayFilter(o -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), kv_rules))
+        ::Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Array(String), numbers Array(Float64))) AS kv,
     least(255, length(timed) - length(possible) + length(timed_marks) - length(possible_marks)) AS impossible,
     ingest_sequence, ingested_at
 FROM
 (
     SELECT
         *,
-        -- An instant built from durations or events must lie on its span; 50 ms of disagreement between clocks is let pass.
-        arrayFilter(i -> i.4 >= i.3 AND (NOT i.8 OR (i.3 >= start_ns - 50000000 AND i.4 <= end_ns + 50000000)), timed) AS possible,
-        arrayFilter(k -> NOT k.5 OR (k.3 >= start_ns - 50000000 AND k.3 <= end_ns + 50000000), timed_marks) AS possible_marks
+        -- A duration inside a span is neither negative nor longer than the span, and an event lies on it; 50 ms of disagreement
+        -- between clocks is let pass.
+        arrayFilter(i -> i.9 AND i.4 >= i.3, timed) AS possible,
+        arrayFilter(k -> k.6, timed_marks) AS possible_marks
     FROM
     (
         SELECT
@@ -47,7 +54,9 @@ FROM
                         startsWith(o.end_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.end_anchor, named).2,
                         toInt64OrZero(m[substring(o.end_anchor, 6)]))
                     + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)), 'Int64'), 4000000000000000000))),
-                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus) OR o.start_anchor NOT IN ('start', 'end') OR o.end_anchor NOT IN ('start', 'end')),
+                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus) OR o.start_anchor NOT IN ('start', 'end') OR o.end_anchor NOT IN ('start', 'end'),
+                arrayAll(p -> toFloat64OrZero(m[p.1]) * abs(p.2) BETWEEN -50000000 AND end_ns - start_ns + 50000000, arrayConcat(o.start_plus, o.end_plus))
+                    AND arrayAll(a -> a IN ('start', 'end') OR NOT startsWith(a, 'event:') OR arrayFirst(e -> concat('event:', e.1) = a, named).2 BETWEEN start_ns - 50000000 AND end_ns + 50000000, [o.start_anchor, o.end_anchor])),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), interval_rules))) AS timed,
             arrayFilter(k -> k.3 > 0, arrayMap(o -> (
                 o.name, o.rank,
@@ -56,7 +65,9 @@ FROM
                         startsWith(o.anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2,
                         toInt64OrZero(m[substring(o.anchor, 6)]))
                     + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)), 'Int64'), 4000000000000000000))),
-                o.role, notEmpty(o.plus) OR o.anchor NOT IN ('start', 'end')),
+                o.role, notEmpty(o.plus) OR o.anchor NOT IN ('start', 'end'),
+                arrayAll(p -> toFloat64OrZero(m[p.1]) * abs(p.2) BETWEEN -50000000 AND end_ns - start_ns + 50000000, o.plus)
+                    AND (NOT startsWith(o.anchor, 'event:') OR arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2 BETWEEN start_ns - 50000000 AND end_ns + 50000000)),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), mark_rules))) AS timed_marks
         FROM
         (
@@ -67,7 +78,7 @@ FROM
                 s.m AS m, s.named AS named,
                 r.dialect AS dialect, r.root AS root, r.ids AS id_keys, r.id_form AS id_form,
                 r.calls AS calls_rules, r.plays AS plays_rules, r.attempt AS attempt_key, r.attempt_base AS attempt_base,
-                r.intervals AS interval_rules, r.marks AS mark_rules, r.facts AS fact_rules
+                r.intervals AS interval_rules, r.marks AS mark_rules, r.facts AS fact_rules, r.kv AS kv_rules
             FROM
             (
                 SELECT

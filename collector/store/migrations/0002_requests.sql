@@ -32,6 +32,18 @@ CREATE TABLE requests
     censored UInt8,
     attempts UInt8,
 
+    -- what the client or router measured between content chunks, milliseconds
+    itl_p50_ms Nullable(Float64) CODEC(ZSTD(1)),
+    itl_p99_ms Nullable(Float64) CODEC(ZSTD(1)),
+    itl_max_ms Nullable(Float64) CODEC(ZSTD(1)),
+    stalled_ns Nullable(Int64) CODEC(ZSTD(1)),
+    -- prompt tokens computed on the decode worker, and why: recompute or append
+    local_prompt_tokens Nullable(UInt32) CODEC(ZSTD(1)),
+    local_prompt_reason LowCardinality(String),
+    first_token_by LowCardinality(String),
+    -- the route receipt and other properties that are only shown
+    receipt Map(LowCardinality(String), String) CODEC(ZSTD(1)),
+
     input_tokens Nullable(UInt32) CODEC(ZSTD(1)),
     output_tokens Nullable(UInt32) CODEC(ZSTD(1)),
     cached_tokens Nullable(UInt32) CODEC(ZSTD(1)),

@@ -1,0 +1,1 @@
+"""REST: parameters in, answers out. Computes nothing that is not in a view or in `analyzer.slo`."""

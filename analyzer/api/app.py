@@ -1,0 +1,75 @@
+"""The REST application."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI
+
+from analyzer.api import errors, health, imports, requests, slo, telemetry
+from analyzer.api.errors import ErrorBody
+from analyzer.api.guard import Guard
+from analyzer.api.metrics import CallMetrics, StoreSize
+from analyzer.api.services import Services
+from analyzer.web.serve import mount
+
+PREFIX = "/api/v1"
+
+_DESCRIPTION = """
+Why a request missed its TTFT or TPOT objective on prefill/decode-disaggregated LLM serving.
+
+Times are RFC 3339 or Unix seconds; durations are seconds; ratios are fractions;
+`null` means not measured, never 0.
+A request belongs to the window in which it started. Every failure has the shape
+`{"error": {"code", "message", "field"}}`.
+"""
+
+
+def release() -> str:
+    """Return the version of the installed package."""
+    try:
+        return version("pdscope")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def create_app(services: Services) -> FastAPI:
+    """Build the application around the services of this process."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # Each worker thread keeps a store client of its own.
+        anyio.to_thread.current_default_thread_limiter().total_tokens = services.settings.query_threads
+        yield
+
+    app = FastAPI(
+        title="pdscope",
+        version=release(),
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    )
+    app.state.services = services
+    failures: dict[int | str, dict[str, Any]] = {
+        status: {"model": ErrorBody} for status in (400, 401, 404, 413, 422, 503)
+    }
+    for routes in (slo.router, requests.router, telemetry.router, imports.router):
+        app.include_router(routes, prefix=PREFIX, responses=failures)
+    app.include_router(health.router)
+    mount(app)
+    errors.install(app)
+    settings = services.settings
+    app.add_middleware(
+        Guard,
+        token=settings.token,
+        body_max_bytes=settings.body_max_bytes,
+        import_max_bytes=settings.import_max_bytes,
+    )
+    app.add_middleware(CallMetrics, registry=services.registry)
+    services.registry.register(StoreSize(services.store))
+    return app

@@ -1,0 +1,106 @@
+"""The query parameters that all questions share."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Query, Request
+
+from analyzer.api.errors import BadParameter
+from analyzer.api.services import Services
+from analyzer.api.times import parse_instant
+from analyzer.slo.objectives import Objectives
+from analyzer.slo.scope import POOLS, Scope
+
+HOUR_NS = 3_600_000_000_000
+_MAX_LABEL = 512
+
+Label = Annotated[str | None, Query(description="Only requests with this label; empty means any.")]
+Seconds = Annotated[float | None, Query(description="Override the configured objective, in seconds.")]
+
+
+def services(request: Request) -> Services:
+    """Return the services of the application that answers."""
+    found = request.app.state.services
+    assert isinstance(found, Services)
+    return found
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: which requests, judged against which objectives."""
+
+    scope: Scope
+    objectives: Objectives
+
+
+def question(
+    request: Request,
+    from_: Annotated[
+        str | None,
+        Query(
+            alias="from",
+            description="Start of the window (RFC 3339 or Unix seconds); default: an hour before `to`.",
+            examples=["2026-01-31T12:00:00Z"],
+        ),
+    ] = None,
+    to: Annotated[
+        str | None, Query(description="End of the window, exclusive; default: now.", examples=["1769864400"])
+    ] = None,
+    model: Label = None,
+    tenant: Label = None,
+    route: Label = None,
+    cohort: Label = None,
+    pool: Annotated[str | None, Query(description=f"One of {', '.join(POOLS)}.")] = None,
+    worker: Annotated[str | None, Query(description="Prefill or decode worker of the request.")] = None,
+    ttft: Seconds = None,
+    tpot: Seconds = None,
+    target: Annotated[float | None, Query(description="Override the target, a fraction below 1.")] = None,
+) -> Question:
+    """Check the shared parameters. A request belongs to the window in which it started.
+
+    Raises BadParameter naming the parameter.
+    """
+    labels = {
+        "model": model,
+        "tenant": tenant,
+        "route": route,
+        "cohort": cohort,
+        "pool": pool,
+        "worker": worker,
+    }
+    from_ns, to_ns = _window(from_, to)
+    scope = Scope(from_ns, to_ns, **{name: _label(value, name) for name, value in labels.items()})
+    if scope.pool and scope.pool not in POOLS:
+        raise BadParameter(f"pool: {scope.pool[:64]!r} is not one of {', '.join(POOLS)}", "pool")
+    _check_number(ttft, "ttft", 86400)
+    _check_number(tpot, "tpot", 86400)
+    _check_number(target, "target", 1)
+    configured = services(request).objectives()
+    return Question(scope, configured.override(ttft, tpot, target))
+
+
+Asked = Annotated[Question, Depends(question)]
+Provided = Annotated[Services, Depends(services)]
+
+
+def _window(from_: str | None, to: str | None) -> tuple[int, int]:
+    to_ns = parse_instant(to, "to") if to else time.time_ns()
+    from_ns = parse_instant(from_, "from") if from_ else max(0, to_ns - HOUR_NS)
+    if from_ns >= to_ns:
+        raise BadParameter(
+            "from: the window must start before it ends (`to`, or now)", "from", "bad_time_range"
+        )
+    return from_ns, to_ns
+
+
+def _label(value: str | None, field: str) -> str:
+    if value and (len(value) > _MAX_LABEL or "\0" in value):
+        raise BadParameter(f"{field}: at most {_MAX_LABEL} characters and no NUL", field)
+    return value or ""
+
+
+def _check_number(value: float | None, field: str, below: float) -> None:
+    if value is not None and not (math.isfinite(value) and value >= 1e-9 and value < below):
+        raise BadParameter(f"{field}: {value!r} is not above 0 and below {below:g}", field)

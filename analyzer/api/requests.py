@@ -1,0 +1,73 @@
+"""`GET /requests` and `GET /requests/{id}`."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import JSONResponse
+
+from analyzer.api import request_rows, request_shape
+from analyzer.api.errors import BadParameter, NotFound
+from analyzer.api.models import RequestDetailModel, RequestsModel
+from analyzer.api.parameters import Asked, Provided
+from analyzer.api.request_rows import Filter
+from analyzer.verdict.vocabulary import Cause
+
+router = APIRouter(tags=["requests"])
+
+Outcome = Literal["ok", "cancelled", "interrupted", "rejected", "invalid", "timeout", "error"]
+
+
+@router.get("/requests", summary="Requests of the window")
+def list_requests(
+    asked: Asked,
+    services: Provided,
+    outcome: Annotated[Outcome | None, Query(description="Only requests that ended so.")] = None,
+    missed: Annotated[bool | None, Query(description="true: missed an objective; false: met both.")] = None,
+    cause: Annotated[Cause | None, Query(description="Only requests with this primary cause.")] = None,
+    order: Annotated[
+        Literal["newest", "slowest"], Query(description="By start, or by TTFT (censored: at least its age).")
+    ] = "newest",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> RequestsModel:
+    """List requests that started in the window, with how they were judged.
+
+    Pages are stable while requests arrive: the cursor names the last request seen, not a number of rows.
+    """
+    account = {None: "", True: "missed", False: "met"}[missed]
+    filter_ = Filter(outcome or "", account, cause or "", order)
+    page = request_rows.page(services.store, asked.scope, asked.objectives, filter_, cursor, limit)
+    shown = [request_shape.request(row, asked.objectives) for row in page.rows]
+    return RequestsModel(requests=shown, next_cursor=page.next_cursor, total=page.total)
+
+
+@router.get(
+    "/requests/{id:path}",
+    summary="One request with its timeline",
+    response_model=RequestDetailModel,
+    responses={300: {"model": RequestsModel, "description": "Several requests bear the id: ask by `key`"}},
+)
+def one_request(
+    id_: Annotated[
+        str,
+        Path(
+            alias="id",
+            min_length=1,
+            max_length=512,
+            description="Key (32 hex digits), request id, client request id, or trace id.",
+        ),
+    ],
+    asked: Asked,
+    services: Provided,
+) -> Response | RequestDetailModel:
+    """Find one request by any of its ids, whenever it was; of the common parameters the objective counts."""
+    if "\0" in id_:
+        raise BadParameter("id: must not contain NUL", "id")
+    rows = request_rows.matching(services.store, asked.objectives, id_)
+    if not rows:
+        raise NotFound(f"no request with key, request id, client request id or trace id {id_[:128]!r}", "id")
+    if len(rows) == 1:
+        return request_shape.detail(request_rows.timeline(services.store, rows[0]), asked.objectives)
+    shown = [request_shape.request(row, asked.objectives) for row in rows]
+    found = RequestsModel(requests=shown, next_cursor=None, total=len(shown))
+    return JSONResponse(found.model_dump(mode="json"), 300)

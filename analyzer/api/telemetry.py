@@ -1,0 +1,110 @@
+"""`GET /telemetry`: what was received, what became of it, and how large the store is."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from analyzer.api.parameters import Provided
+from analyzer.api.times import rfc3339
+from collector.sql import read_sql
+
+router = APIRouter(tags=["telemetry"])
+
+_REFUSED = ("bad_trace_id", "bad_span_id", "bad_start", "bad_end")
+_CUT = ("private_attributes", "attributes_over_limit", "text_over_limit")
+
+
+class IngestModel(BaseModel):
+    """Spans received since the store was made."""
+
+    exports: int = Field(description="Batches of exports that were stored")
+    spans_received: int
+    spans_stored: int = Field(description="Rows of the spans table; a client's retry may store a span twice")
+    spans_refused: dict[str, int] = Field(description="Faults that kept spans out; one span may have several")
+    dropped: dict[str, int] = Field(description="Attributes dropped or shortened, by reason")
+    newest_at: str | None
+
+
+class SequencesModel(BaseModel):
+    """How far assembly has come: settled when it took the newest stored span into account."""
+
+    stored: int
+    assembled: int = Field(description="Newest sequence that changed a request")
+
+
+class SystemModel(BaseModel):
+    """Requests by the serving system they came from."""
+
+    system: str | None
+    requests: int
+    without_outcome: int
+    without_ttft: int
+    with_late_spans: int
+    late_spans: int
+    duplicate_spans: int
+
+
+class WorkerModel(BaseModel):
+    """A process that sent spans."""
+
+    service: str | None
+    instance: str | None
+    pool: str | None = Field(description="What the process itself says (pd.pool)")
+    version: str | None
+    first_seen: str
+
+
+class TableModel(BaseModel):
+    """A table's size."""
+
+    table: str
+    rows: int
+    bytes: int
+
+
+class TelemetryModel(BaseModel):
+    """Answer of `/telemetry`."""
+
+    ingest: IngestModel
+    sequences: SequencesModel
+    systems: list[SystemModel]
+    workers: list[WorkerModel] = Field(description="Up to 1,000")
+    store: list[TableModel]
+    store_bytes: int
+
+
+@router.get("/telemetry", summary="What was received and what became of it")
+def telemetry(services: Provided) -> TelemetryModel:
+    """Answer for everything in the store, whatever the window."""
+    store = services.store
+    ingest = store.rows(read_sql(__file__, "telemetry_ingest"))[0]
+    systems = store.rows(read_sql(__file__, "telemetry_requests"))
+    tables = store.rows(read_sql(__file__, "store_sizes"))
+    spans = next((row["table_rows"] for row in tables if row["table"] == "spans"), 0)
+    assembled = max((row["newest_sequence"] for row in systems), default=0)
+    return TelemetryModel(
+        ingest=_ingest(ingest, stored=spans),
+        sequences=SequencesModel(stored=ingest["newest_sequence"], assembled=assembled),
+        systems=[SystemModel(**row | {"system": row["system"] or None}) for row in systems],
+        workers=[_worker(row) for row in store.rows(read_sql(__file__, "telemetry_workers"))],
+        store=[TableModel(table=row["table"], rows=row["table_rows"], bytes=row["bytes"]) for row in tables],
+        store_bytes=sum(row["bytes"] for row in tables),
+    )
+
+
+def _ingest(row: dict[str, Any], stored: int) -> IngestModel:
+    newest = row["newest_at"]
+    return IngestModel(
+        exports=row["exports"],
+        spans_received=row["spans_received"],
+        spans_stored=stored,
+        spans_refused={name: row[name] for name in _REFUSED},
+        dropped={name: row[name] for name in _CUT},
+        newest_at=None if newest is None else rfc3339(int(newest.timestamp()) * 10**9),
+    )
+
+
+def _worker(row: dict[str, Any]) -> WorkerModel:
+    texts = {name: row[name] or None for name in ("service", "instance", "pool", "version")}
+    return WorkerModel(**texts, first_seen=rfc3339(int(row["first_seen"].timestamp()) * 10**9))

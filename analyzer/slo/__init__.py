@@ -1,0 +1,1 @@
+"""Objectives, and how far requests met them. Reads judged requests; knows nothing of servers."""

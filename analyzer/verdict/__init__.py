@@ -1,0 +1,1 @@
+"""What requests missed their objective for. A verdict abstains when the telemetry cannot decide."""

@@ -1,0 +1,39 @@
+"""Stores a batch of bodies so that a bad one fails alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from collector.errors import BadBody, CollectorError
+from collector.receive.check import refused_spans
+from collector.store.store import InsertResult
+
+Refused = Mapping[str, int]
+"""Spans of one body that were kept out, by reason."""
+
+
+class Sink(Protocol):
+    """Where bodies go: the store, or a journal before it. Returns once they are safe."""
+
+    def insert_traces(self, bodies: Sequence[bytes]) -> InsertResult:
+        """Store all of `bodies`, or raise BadBody or StoreError and store none."""
+        ...
+
+
+def commit(sink: Sink, bodies: Sequence[bytes]) -> list[Refused | CollectorError]:
+    """Store `bodies` with as few inserts as possible and say, body by body, what became of it.
+
+    A batch that cannot be parsed is halved until the body at fault is alone. When the store fails,
+    every body of the batch gets that error.
+    """
+    try:
+        result = sink.insert_traces(bodies)
+    except BadBody as error:
+        if len(bodies) == 1:
+            return [error]
+        half = len(bodies) // 2
+        return commit(sink, bodies[:half]) + commit(sink, bodies[half:])
+    except CollectorError as error:
+        return [error] * len(bodies)
+    if not result.refused:
+        return [{}] * len(bodies)
+    return [refused_spans(body) for body in bodies]

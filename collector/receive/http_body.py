@@ -1,0 +1,51 @@
+"""An OTLP/HTTP body: its content type, its encoding, and gzip that cannot grow past the limit."""
+
+import zlib
+from collections.abc import Mapping
+
+from collector.errors import BadBody
+from collector.receive.errors import BodyTooLarge, UnsupportedBody
+from collector.receive.otlp_json import parse_traces_json
+
+PROTOBUF = "application/x-protobuf"
+JSON = "application/json"
+
+
+def content_type(headers: Mapping[bytes, bytes]) -> str:
+    """PROTOBUF or JSON. Raises UnsupportedBody."""
+    given = headers.get(b"content-type", b"").decode("latin-1")
+    kind = given.partition(";")[0].strip().lower()
+    if kind in (PROTOBUF, "application/protobuf"):
+        return PROTOBUF
+    if kind == JSON:
+        return JSON
+    raise UnsupportedBody(f"content type {given!r}: /v1/traces takes {PROTOBUF} or {JSON}")
+
+
+def decompress(body: bytes, headers: Mapping[bytes, bytes], limit: int) -> bytes:
+    """Undo Content-Encoding. Raises UnsupportedBody, BadBody, BodyTooLarge (past `limit`)."""
+    encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding != "gzip":
+        raise UnsupportedBody(f"content encoding {encoding!r}: /v1/traces takes gzip or none")
+    out = bytearray()
+    while body:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            out += member.decompress(body, limit + 1 - len(out))
+        except zlib.error as error:
+            raise BadBody(f"the body is not gzip: {error}") from error
+        if len(out) > limit:
+            raise BodyTooLarge(
+                f"the body is more than {limit} bytes once decompressed, the limit of this pdscope"
+            )
+        if not member.eof:
+            raise BadBody(f"the gzip body is cut short after {len(body)} bytes")
+        body = member.unused_data
+    return bytes(out)
+
+
+def to_protobuf(body: bytes, kind: str) -> bytes:
+    """The body as a serialized ExportTraceServiceRequest. Raises BadBody."""
+    return body if kind == PROTOBUF else parse_traces_json(body).SerializeToString()

@@ -1,0 +1,72 @@
+"""pdscope's own spans: sampled, and stored like everyone else's, under service.name pdscope."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import Tracer
+
+from collector.errors import CollectorError
+
+Submit = Callable[[bytes, int], object]
+"""Takes a serialized export and its number of spans; raises CollectorError when it cannot."""
+
+
+class OwnSpans:
+    """Tracers whose spans go to whatever `send_to` names; before that, and when refused, they are dropped."""
+
+    def __init__(self, ratio: float):
+        """Sample `ratio` (0 to 1) of traces."""
+        self._exporter = _Exporter()
+        resource = Resource(
+            {
+                "service.name": "pdscope",
+                "service.version": _own_version(),
+                "service.instance.id": str(uuid.uuid4()),
+            }
+        )
+        self._provider = TracerProvider(
+            sampler=ParentBased(TraceIdRatioBased(ratio)), resource=resource, shutdown_on_exit=False
+        )
+        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+
+    def tracer(self, name: str) -> Tracer:
+        """A tracer for one part of pdscope."""
+        return self._provider.get_tracer(name)
+
+    def send_to(self, submit: Submit) -> None:
+        """Send finished spans to `submit` from now on."""
+        self._exporter.submit = submit
+
+    def flush(self) -> None:
+        """Send what waits now."""
+        self._provider.force_flush()
+
+    def close(self) -> None:
+        """Send what waits and stop."""
+        self._provider.shutdown()
+
+
+class _Exporter(SpanExporter):
+    submit: Submit | None = None
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        if self.submit is None:
+            return SpanExportResult.FAILURE
+        try:
+            self.submit(encode_spans(spans).SerializeToString(), len(spans))
+        except CollectorError:
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+
+def _own_version() -> str:
+    try:
+        return version("pdscope")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,91 @@
+"""Both OTLP listeners, the batcher and pdscope's own spans, started and stopped together."""
+
+import asyncio
+import threading
+from concurrent.futures import Future
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+
+from collector.receive.batcher import Batcher
+from collector.receive.commit import Sink
+from collector.receive.grpc_listener import grpc_server
+from collector.receive.http_listener import http_server
+from collector.receive.intake import TraceIntake
+from collector.receive.metrics import ReceiveMetrics
+from collector.receive.own_spans import OwnSpans
+from collector.receive.settings import ReceiveSettings
+
+
+class OtlpReceiver:
+    """Receives OTLP traces on a thread of its own. `start()` once, then `stop()`."""
+
+    def __init__(self, sink: Sink, settings: ReceiveSettings, registry: CollectorRegistry):
+        """Exports go to `sink`; what the receiver counts is registered in `registry`."""
+        self._settings = settings
+        self._metrics = ReceiveMetrics(registry)
+        self.own_spans = OwnSpans(settings.own_span_ratio)
+        tracer = self.own_spans.tracer("pdscope.receive")
+        self._batcher = Batcher(sink, settings, self._metrics, tracer)
+        self._intake = TraceIntake(self._batcher, settings, self._metrics, tracer)
+        self.own_spans.send_to(self._intake.submit_own)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve()), name="pdscope-otlp", daemon=True
+        )
+        self._ports: Future[tuple[int, int]] = Future()
+        self._stop: asyncio.Event
+        self._loop: asyncio.AbstractEventLoop
+        self._grace = 0.0
+
+    @property
+    def grpc_port(self) -> int:
+        """The bound OTLP/gRPC port."""
+        return self._ports.result(timeout=0)[0]
+
+    @property
+    def http_port(self) -> int:
+        """The bound OTLP/HTTP port."""
+        return self._ports.result(timeout=0)[1]
+
+    def start(self) -> None:
+        """Listen; returns when both ports are bound. Raises ConfigError when one cannot be."""
+        self._thread.start()
+        try:
+            self._ports.result(timeout=30)
+        except BaseException:
+            self._thread.join(timeout=5)
+            self._close()
+            raise
+
+    def stop(self, grace: float = 5.0) -> None:
+        """Take no new exports, answer those in flight for up to `grace` seconds, store all accepted."""
+        self._grace = grace
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._close()
+
+    def _close(self) -> None:
+        self.own_spans.close()
+        self._batcher.close()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        try:
+            grpc_listener, grpc_port = grpc_server(self._intake, self._settings)
+            http_listener, http_socket = http_server(self._intake, self._settings)
+        except BaseException as error:
+            self._ports.set_exception(error)
+            return
+        await grpc_listener.start()
+        serving = asyncio.create_task(http_listener.serve([http_socket]))
+        while not http_listener.started:
+            await asyncio.sleep(0.005)
+        self._ports.set_result((grpc_port, http_socket.getsockname()[1]))
+        await self._stop.wait()
+        await asyncio.gather(grpc_listener.stop(self._grace), self._stop_http(http_listener, serving))
+
+    async def _stop_http(self, listener: uvicorn.Server, serving: "asyncio.Task[None]") -> None:
+        listener.config.timeout_graceful_shutdown = max(1, round(self._grace))
+        listener.should_exit = True
+        await serving

@@ -1,0 +1,172 @@
+"""Every setting of pdscope in one table: flags, environment, YAML and the docs read it.
+
+A flag wins over the environment, that over the YAML file, that over the default.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.config_file import read_config
+from collector.errors import ConfigError
+
+ENV_PREFIX = "PDSCOPE_"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. `name` is its YAML key; the flag and the environment variable derive from it."""
+
+    name: str
+    default: str | int | None
+    unit: str
+    help: str
+    secret: bool = False
+    """A secret has no flag: command lines are visible to every user of a machine."""
+
+    @property
+    def flag(self) -> str:
+        """Command line flag, such as `--otlp-grpc`."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def env(self) -> str:
+        """Environment variable, such as `PDSCOPE_OTLP_GRPC`."""
+        return ENV_PREFIX + self.name.upper()
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("data", "./pdscope-data", "path", "Directory of the embedded store; created when missing."),
+    Setting(
+        "api", "127.0.0.1:8080", "host:port", "Where REST and the page are served; port 0 takes a free one."
+    ),
+    Setting(
+        "otlp_grpc", "127.0.0.1:4317", "host:port", "Where OTLP/gRPC is received; port 0 takes a free one."
+    ),
+    Setting(
+        "otlp_http", "127.0.0.1:4318", "host:port", "Where OTLP/HTTP is received; port 0 takes a free one."
+    ),
+    Setting("slo", None, "path", "YAML file of objectives; without it one default objective applies."),
+    Setting("token", None, "text", "Bearer token; needed to listen anywhere but on loopback.", secret=True),
+    Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
+    Setting("body_max_bytes", 1 << 20, "bytes", "Largest body of every other REST call."),
+    Setting("query_threads", 8, "threads", "REST queries that run at once."),
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a listener binds."""
+
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, checked."""
+
+    data: Path = Path("./pdscope-data")
+    api: Address = Address("127.0.0.1", 8080)
+    otlp_grpc: Address = Address("127.0.0.1", 4317)
+    otlp_http: Address = Address("127.0.0.1", 4318)
+    slo: Path | None = None
+    token: str | None = None
+    import_max_bytes: int = 4 << 30
+    body_max_bytes: int = 1 << 20
+    query_threads: int = 8
+
+    def refuse_open_listeners(self) -> None:
+        """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
+        for name in ("api", "otlp_grpc", "otlp_http"):
+            address = getattr(self, name)
+            if not address.loopback and not self.token:
+                raise ConfigError(
+                    f"{name} would listen on {address}, which other machines can reach, without a token; "
+                    f"set {ENV_PREFIX}TOKEN, or listen on 127.0.0.1"
+                )
+
+
+def resolve(
+    flags: Mapping[str, str | None],
+    environ: Mapping[str, str] | None = None,
+    config: Path | None = None,
+) -> Settings:
+    """Put the settings together from flags (by setting name), environment and a YAML file.
+
+    Raises ConfigError naming the setting, where its value came from, and what is wrong with it.
+    """
+    values: dict[str, tuple[object, str]] = {}
+    if config is not None:
+        values |= _from_file(config)
+    values |= _from_environment(os.environ if environ is None else environ)
+    for name, value in flags.items():
+        if value is not None:
+            values[name] = (value, _table()[name].flag)
+    return Settings(**{name: _checked(_table()[name], *given) for name, given in values.items()})  # type: ignore[arg-type]
+
+
+def _table() -> dict[str, Setting]:
+    return {setting.name: setting for setting in SETTINGS}
+
+
+def _from_file(path: Path) -> dict[str, tuple[object, str]]:
+    root = read_config(path)
+    if root.value is None:
+        return {}
+    fields = root.fields("settings", tuple(_table()))
+    return {
+        name: (node.value, f"{node.where}: {name}") for name, node in fields.items() if node.value is not None
+    }
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[object, str]]:
+    """Other PDSCOPE_* variables are let be: Kubernetes sets some for every service of that name."""
+    known = {setting.env: setting.name for setting in SETTINGS}
+    return {known[name]: (value, name) for name, value in environ.items() if name in known and value != ""}
+
+
+def _checked(setting: Setting, value: object, source: str) -> object:
+    """Convert a raw value to the type its unit asks for."""
+    if setting.unit == "host:port":
+        return _address(value, source)
+    if setting.unit == "path":
+        return Path(_text(value, source)).expanduser()
+    if setting.unit == "text":
+        return _text(value, source)
+    return _count(value, setting.unit, source)
+
+
+def _text(value: object, source: str) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ConfigError(f"{source}: expected text, not {value!r}")
+    return value
+
+
+def _address(value: object, source: str) -> Address:
+    text = value if isinstance(value, str) else ""
+    host, _, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(
+            f"{source}: expected HOST:PORT with a port up to 65535, such as 127.0.0.1:8080, not {value!r}"
+        )
+    return Address(host, int(port))
+
+
+def _count(value: object, unit: str, source: str) -> int:
+    text = str(value).replace("_", "")
+    if isinstance(value, bool) or not text.isascii() or not text.isdigit() or not 1 <= int(text) < 2**62:
+        raise ConfigError(f"{source}: expected a whole number of {unit} above 0, not {value!r}")
+    return int(text)
