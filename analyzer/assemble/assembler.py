@@ -225,7 +225,7 @@ class Assembler:
             self._record(self._decide(undecided, conflicts), upto)
 
     def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
-        """Put the traces on record of every request in question beside the step's own, to decide on all of them at once."""
+        """Put the traces on record of the requests in question beside the step's own: all is decided at once."""
         recalled: set[bytes] = set()
         asked: dict[bytes, datetime] = {}
         asking = {bytes(row["known_key"]): row["known_first_bucket"] for row in conflicts}  # type: ignore[call-overload]
@@ -357,7 +357,7 @@ def _name_hash(store: Store, name: str) -> bytes:
 
 def _bucket(row: dict[str, Any]) -> datetime:
     """The bucket in which a trace of the step is, or will be, named."""
-    return row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])  # type: ignore[no-any-return]
+    return row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])
 
 
 def _time(seconds: int) -> datetime:

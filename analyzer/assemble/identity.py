@@ -169,7 +169,7 @@ def _join(
     rooted: Mapping[bytes, bool],
     out: Decisions,
 ) -> None:
-    """Traces with at most one request span: those that share a request id are one request, unless ids collide."""
+    """Traces with one request span or none: those that share an id are one request, unless ids collide."""
     legs = _Legs(single)
     for _, members in sorted(legs.carriers.items()):
         homes = sorted({legs.leader(trace) for trace in members if legs.rooted[legs.leader(trace)]})
@@ -213,7 +213,7 @@ def _key(
 
 
 def _adopted(legs: _Legs, names: Mapping[str, Known], rooted: Mapping[bytes, bool]) -> dict[bytes, Known]:
-    """Keys that groups (by leader) take from requests whose traces are not before us, or share theirs with others."""
+    """Keys that groups (by leader) take from requests whose traces are not before us, or are shared."""
     adopted: dict[bytes, Known] = {}
     for name, members in sorted(legs.carriers.items()):
         known = names.get(name)

@@ -8,7 +8,7 @@ NAMES = ("a", "b", "c", "d")
 
 @st.composite
 def worlds(draw):
-    """Spans of a few traces: some with a request span (each with an id of its own), legs with or without ids."""
+    """Spans of a few traces: some with a request span (with an id of its own), legs with or without ids."""
     spans = []
     for trace in range(draw(st.integers(1, 6))):
         roots = draw(st.sampled_from((0, 0, 1, 1, 2)))

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.oracle import Span
+from analyzer.assemble.oracle_spans import Span
 from tests.assemble.otlp import body, differences, expected, rows
 from tests.assemble.test_arrival import native
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 import pytest
 
 from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.oracle import read_spans
+from analyzer.assemble.oracle_spans import read_spans
 from tests.assemble.otlp import body, clear, differences, expected, rows
 from tests.captures.load import bodies
 
