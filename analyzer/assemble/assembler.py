@@ -225,7 +225,7 @@ class Assembler:
             self._record(self._decide(undecided, conflicts), upto)
 
     def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
-        """Put the traces on record of the requests in question beside the step's own: all is decided at once."""
+        """Put the traces on record of the requests in question beside the step's own, to decide on all."""
         recalled: set[bytes] = set()
         asked: dict[bytes, datetime] = {}
         asking = {bytes(row["known_key"]): row["known_first_bucket"] for row in conflicts}  # type: ignore[call-overload]

@@ -64,7 +64,7 @@ def assemble(
 
 
 def worker_lives(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
-    """From when to when each decode worker's processes worked, by the requests they are known to have decoded."""
+    """From when to when each decode worker's processes worked, by the requests they decoded."""
     lives: dict[tuple[str, str], tuple[int, int]] = {}
     for row in rows:
         if not row["decode_process"] or row["first_token_at"] is None:
@@ -288,7 +288,7 @@ class _Request:
         return round(stalled) if 0 < stalled < ABSURD_NS else 0
 
     def _extents(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Per phase, when its intervals began and ended after the start; the last attempt's, but the router's."""
+        """Per phase, when its intervals began and ended after the start; the last attempt's, save the router's."""
         for phase in Phase:
             anyhow = phase in (Phase.ROUTER_QUEUE, Phase.TOKENIZE)
             mine = [i for i in self.intervals if i.phase is phase and (anyhow or i.attempt == self.attempts)]
