@@ -18,6 +18,7 @@ from analyzer.assemble.rules_table import write_rules
 from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, Role
+from collector.errors import CollectorError
 from collector.sql import read_sql
 from collector.store import Store
 
@@ -144,6 +145,10 @@ class Assembler:
         while not self._stop.is_set():
             try:
                 busy = self.step()
+            except CollectorError as error:
+                log.error("assembly step failed; it will be tried again: %s", error)
+                self._stop.wait(2.0)
+                continue
             except Exception:
                 log.exception("assembly step failed; it will be tried again")
                 self._stop.wait(2.0)

@@ -17,11 +17,13 @@ def serve(settings: Any, json: JsonOption = False) -> None:
       pdscope serve --data /var/lib/pdscope --slo slo.yaml
       PDSCOPE_TOKEN=… pdscope serve --api 0.0.0.0:8080 --otlp-grpc 0.0.0.0:4317
     """
+    import logging
     import signal
     import threading
 
     from analyzer.cli.process import Process
 
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -103,7 +103,9 @@ def _heading(found: dict[str, Any]) -> Text:
     )
     text.append(f"started {found['started_at'][:23]}Z  TTFT {censored}{duration(found['ttft'])}", "none")
     if found["ttft_source"]:
-        text.append(f" ({found['ttft_source']}, ± {duration(found['ttft_uncertainty'])})", "none")
+        uncertainty = found["ttft_uncertainty"]
+        give_or_take = "" if uncertainty is None else f", ± {duration(uncertainty)}"
+        text.append(f" ({found['ttft_source']}{give_or_take})", "none")
     text.append(f"  TPOT {duration(found['tpot'])}  end to end {duration(found['e2e'])}\n", "none")
     tokens = (
         f"{name} {found[f'{name}_tokens']}"
