@@ -47,6 +47,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "otlp_http", "127.0.0.1:4318", "host:port", "Where OTLP/HTTP is received; port 0 takes a free one."
     ),
+    Setting(
+        "clickhouse_http",
+        "127.0.0.1:8123",
+        "host:port|off",
+        "Where ClickHouse clients read the published views; port 0 takes a free one.",
+    ),
     Setting("slo", None, "path", "YAML file of objectives; without it one default objective applies."),
     Setting("token", None, "text", "Bearer token; needed to listen anywhere but on loopback.", secret=True),
     Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
@@ -80,6 +86,7 @@ class Settings:
     api: Address = Address("127.0.0.1", 8080)
     otlp_grpc: Address = Address("127.0.0.1", 4317)
     otlp_http: Address = Address("127.0.0.1", 4318)
+    clickhouse_http: Address | None = Address("127.0.0.1", 8123)
     slo: Path | None = None
     token: str | None = None
     import_max_bytes: int = 4 << 30
@@ -88,9 +95,9 @@ class Settings:
 
     def refuse_open_listeners(self) -> None:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
-        for name in ("api", "otlp_grpc", "otlp_http"):
+        for name in ("api", "otlp_grpc", "otlp_http", "clickhouse_http"):
             address = getattr(self, name)
-            if not address.loopback and not self.token:
+            if address and not address.loopback and not self.token:
                 raise ConfigError(
                     f"{name} would listen on {address}, which other machines can reach, without a token; "
                     f"set {ENV_PREFIX}TOKEN, or listen on 127.0.0.1"
@@ -138,7 +145,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[object, str
 
 def _checked(setting: Setting, value: object, source: str) -> object:
     """Convert a raw value to the type its unit asks for."""
-    if setting.unit == "host:port":
+    if setting.unit == "host:port|off" and value in ("off", False):
+        return None
+    if setting.unit.startswith("host:port"):
         return _address(value, source)
     if setting.unit == "path":
         return Path(_text(value, source)).expanduser()

@@ -13,6 +13,7 @@ from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
 from analyzer.slo.objectives import load_objectives
 from analyzer.web.serve import mount
+from collector.endpoint import ClickHouseEndpoint
 from collector.errors import BadBody, CollectorError
 from collector.receive.formats import FileReport
 from collector.receive.import_files import import_stream
@@ -73,6 +74,7 @@ class Process:
             self._rest = RestServer(app, settings.api)
             self._ends.append(self._rest.stop)
             self._receiver = self._make_receiver(settings, registry) if receive else None
+            self._endpoint = self._make_endpoint(settings, registry) if receive else None
         except BaseException:
             self.stop()
             raise
@@ -89,6 +91,8 @@ class Process:
             host = self._otlp_hosts
             found["otlp_grpc"] = f"{host[0]}:{self._receiver.grpc_port}"
             found["otlp_http"] = f"http://{host[1]}:{self._receiver.http_port}"
+        if self._endpoint:
+            found["clickhouse_http"] = self._endpoint.url
         return found
 
     def start(self) -> None:
@@ -100,6 +104,8 @@ class Process:
             self._assembler.start()
             self._ends.append(self._assembler.stop)
             self._rest.start()
+            if self._endpoint:
+                self._endpoint.start()
         except BaseException:
             self.stop()
             raise
@@ -123,6 +129,13 @@ class Process:
             grpc_address=str(settings.otlp_grpc), http_address=str(settings.otlp_http)
         )
         return OtlpReceiver(self._store, listeners, registry)
+
+    def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
+        if settings.clickhouse_http is None:
+            return None
+        endpoint = ClickHouseEndpoint(self._store.target, settings.clickhouse_http, settings.token, registry)
+        self._ends.append(endpoint.stop)
+        return endpoint
 
     def _readiness(self) -> Readiness:
         if not self._serving:
