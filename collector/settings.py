@@ -55,6 +55,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("slo", None, "path", "YAML file of objectives; without it one default objective applies."),
     Setting("token", None, "text", "Bearer token; needed to listen anywhere but on loopback.", secret=True),
+    Setting("retention_spans", 14, "days", "How long spans and signals are kept after they came in."),
+    Setting("retention_requests", 90, "days", "How long requests and hand-offs are kept."),
+    Setting("retention_rollups", 400, "days", "How long minute counts of objectives and latencies are kept."),
     Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
     Setting("body_max_bytes", 1 << 20, "bytes", "Largest body of every other REST call."),
     Setting("query_threads", 8, "threads", "REST queries that run at once."),
@@ -89,6 +92,9 @@ class Settings:
     clickhouse_http: Address | None = Address("127.0.0.1", 8123)
     slo: Path | None = None
     token: str | None = None
+    retention_spans: int = 14
+    retention_requests: int = 90
+    retention_rollups: int = 400
     import_max_bytes: int = 4 << 30
     body_max_bytes: int = 1 << 20
     query_threads: int = 8

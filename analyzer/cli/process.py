@@ -12,6 +12,7 @@ from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
 from analyzer.slo.objectives import load_objectives
+from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
 from collector.endpoint import ClickHouseEndpoint
 from collector.errors import BadBody, CollectorError
@@ -21,6 +22,7 @@ from collector.receive.receiver import OtlpReceiver
 from collector.receive.settings import ReceiveSettings
 from collector.settings import Settings
 from collector.store import Store
+from collector.store.retention import Retention, apply_retention
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +57,13 @@ class Process:
         objectives = load_objectives(settings.slo)
         self._ends: list[Callable[[], object]] = []
         self._serving = False
+        self._settings = settings
         self._store = Store.open(settings.data)
         self._ends.append(self._store.close)
         try:
             registry = CollectorRegistry()
             self._assembler = Assembler(self._store)
+            self._rollups = Rollups(self._store, objectives)
             _report_lag(self._assembler, registry)
             services = Services(
                 store=self._store,
@@ -103,6 +107,10 @@ class Process:
                 self._ends.append(self._receiver.stop)
             self._assembler.start()
             self._ends.append(self._assembler.stop)
+            if self._receiver:
+                apply_retention(self._store, _retention(self._settings))
+                self._rollups.start()
+                self._ends.append(self._rollups.stop)
             self._rest.start()
             if self._endpoint:
                 self._endpoint.start()
@@ -145,6 +153,10 @@ class Process:
         except CollectorError as error:
             return Readiness(False, (f"the store does not answer: {error}",))
         return Readiness(True)
+
+
+def _retention(settings: Settings) -> Retention:
+    return Retention(settings.retention_spans, settings.retention_requests, settings.retention_rollups)
 
 
 def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:

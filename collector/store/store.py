@@ -13,6 +13,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from collector.conventions import SENSITIVE_ATTRIBUTES
 from collector.errors import BadBody, StoreBusy, StoreError
+from collector.sql import read_sql
 from collector.store.lock import DirectoryLock
 from collector.store.migrate import migrate
 
@@ -64,7 +65,7 @@ class Store:
             self.command("SELECT 1")
             migrate(self)
             self._keep_private(private_attributes)
-            self._sequence = int(self.query("SELECT max(ingest_sequence) FROM ingest_log")[0][0])
+            self._sequence = int(self.query(read_sql(__file__, "sql/last_sequence"))[0][0])
         except BaseException:
             self.close()
             raise
