@@ -121,7 +121,9 @@ def _progress(shown: bool, what: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr, so that stdout stays clean."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not (shown and console.is_terminal)
+    ) as bar:
         task = bar.add_task(what)
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
@@ -257,21 +259,30 @@ def kv(
     tensor: Annotated[int, typer.Option(help="Tensor-parallel ranks.")] = 1,
     pipeline: Annotated[int, typer.Option(help="Pipeline stages.")] = 1,
     context: Annotated[int, typer.Option(help="Context-parallel ranks.")] = 1,
+    parameters: Annotated[
+        float | None,
+        typer.Option(help="Parameters active per token, for the prefill time; 70.6e9, for example."),
+    ] = None,
     deployment: DeploymentOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """KV bytes per token of a model, and its hand-off against recomputing on the deployment's link.
 
-    Example:
+    Examples:
+
+      pdscope plan kv config.json --parameters 70.6e9
 
       pdscope plan kv config.json --dtype fp8 --tensor 8
     """
     with _errors():
         shape, kv_format = read_model_config(config), KvFormat(dtype)
         facts, _ = _deployment(deployment)
-        settings = facts.with_model(shape, kv_format).settings()
+        if parameters is None and deployment is not None:
+            parameters = facts.parameters
+        facts = replace(facts.with_model(shape, kv_format), parameters=parameters or facts.parameters)
         rank = rank_bytes_per_token(shape, kv_format, Sharding(tensor, pipeline, context))
-        tables.show_kv(shape, bytes_per_token(shape, kv_format), rank, settings, as_json)
+        known = parameters is not None
+        tables.show_kv(shape, bytes_per_token(shape, kv_format), rank, facts.settings(), known, as_json)
 
 
 @app.command("deployment")

@@ -130,10 +130,17 @@ def _sized(sized: Sized) -> dict[str, Any]:
     }
 
 
-def show_kv(shape: ModelShape, per_token: float, per_rank: float, settings: Settings, as_json: bool) -> None:
-    """KV bytes and the hand-off of one model."""
+def show_kv(
+    shape: ModelShape,
+    per_token: float,
+    per_rank: float,
+    settings: Settings,
+    parameters_known: bool,
+    as_json: bool,
+) -> None:
+    """KV bytes and the hand-off of one model; no prefill time when its parameters are not known."""
     transfer, compute = settings.transfer, settings.model.compute_s_per_token
-    data = {
+    data: dict[str, Any] = {
         "label": "modelled",
         "model": shape.name,
         "layers": shape.layers,
@@ -142,16 +149,20 @@ def show_kv(shape: ModelShape, per_token: float, per_rank: float, settings: Sett
         "bytes_per_token_fullest_rank": per_rank,
         "effective_bytes_per_s": transfer.link.effective_bytes_per_s,
         "transfer_us_per_token": transfer.seconds_per_token * 1e6,
-        "prefill_us_per_token": compute * 1e6,
-        "transfer_to_recompute": transfer_to_recompute(transfer, compute),
+        "prefill_us_per_token": compute * 1e6 if parameters_known else None,
+        "transfer_to_recompute": transfer_to_recompute(transfer, compute) if parameters_known else None,
     }
+    if not parameters_known:
+        data["reason"] = "prefill time needs the model's parameters: --parameters or --deployment"
     if as_json:
         _json(data)
         return
     table = Table(title="Modelled KV cost", title_justify="left", show_header=False)
     for name, value in data.items():
-        shown = f"{value:,.4g}" if isinstance(value, float) and value < 1000 else value
-        table.add_row(name, f"{shown:,.0f}" if isinstance(shown, float) else str(shown))
+        digits = ",.4g" if isinstance(value, float) and value < 1000 else ",.0f"
+        table.add_row(
+            name, "–" if value is None else format(value, digits) if isinstance(value, float) else str(value)
+        )
     console.print(table)
 
 

@@ -1,6 +1,7 @@
 """The declared facts a plan rests on, as one file: model, hardware, link and limits."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
@@ -131,6 +132,7 @@ def deployment(raw: Mapping[str, Any], where: str) -> Deployment:
     known = {field.name: field.type for field in fields(Deployment)}
     if unknown := sorted(str(name) for name in raw if name not in known):
         raise BadPlan(f"{where}: unknown fields {', '.join(unknown)}; known: {', '.join(known)}")
+    raw = {name: _number(known[name], value) for name, value in raw.items()}
     for name, value in raw.items():
         if problem := _wrong_type(known[name], value):
             raise BadPlan(f"{where}: field {name} is {value!r}; it must be {problem}")
@@ -140,6 +142,14 @@ def deployment(raw: Mapping[str, Any], where: str) -> Deployment:
     except BadPlan as error:
         raise BadPlan(f"{where}: {error}") from error
     return made
+
+
+def _number(wanted: Any, value: Any) -> Any:
+    """`value`, but 9e12 as the number it is: YAML 1.1 reads an exponent without a sign as text."""
+    if isinstance(value, str) and wanted not in (str, bool, int):
+        with suppress(ValueError):
+            return float(value)
+    return value
 
 
 def _wrong_type(wanted: Any, value: Any) -> str:
@@ -161,7 +171,7 @@ def read_deployment(path: Path) -> Deployment:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadPlan(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise BadPlan(f"{path}: is not YAML: {str(error).splitlines()[0]}") from error
     if not isinstance(raw, dict):
         raise BadPlan(f"{path}: the top level is {type(raw).__name__}, not fields with values")

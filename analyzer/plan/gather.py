@@ -15,10 +15,9 @@ from analyzer.plan.workload import Workload
 def event_times(requests: int, events: Iterable[list[tuple[float, int]]]) -> Floats:
     """Per request the time of its event; nan where there is none."""
     out = np.full(requests, np.nan)
-    rows = list(chain.from_iterable(events))
-    if rows:
-        at, request = zip(*rows, strict=True)
-        out[np.array(request)] = at
+    flat = chain.from_iterable(chain.from_iterable(events))
+    at, request = np.fromiter(flat, np.float64).reshape(-1, 2).T
+    out[request.astype(np.int64)] = at
     return out
 
 
@@ -35,10 +34,10 @@ def gather(
     workers = list(chain.from_iterable(pools.values()))
     if last_s is None:
         last_s = event_times(len(workload), (worker.finished for worker in workers))
-    single = np.array(workload.output) == 1
+    single = workload.columns.output == 1
     last_s = np.where(single, first_s, last_s)  # the first token is the last
     end = np.where((end == End.OK) & np.isnan(last_s), End.STUCK, end).astype(np.int8)
-    rows = [np.array(worker.stretches) for worker in workers if worker.stretches]
+    flat = chain.from_iterable(worker.stretches for worker in workers)
     return Run(
         layout=layout,
         workload=workload,
@@ -46,7 +45,7 @@ def gather(
         last_s=last_s,
         end=end,
         attempts=np.ones(len(workload), np.int32) if attempts is None else attempts,
-        stretches=np.concatenate(rows) if rows else np.empty((0, 5)),
+        stretches=np.fromiter(flat, np.float64).reshape(-1, 5),
         busy_s={str(pool): tuple(worker.busy_s for worker in members) for pool, members in pools.items()},
         end_s=max((worker.t for worker in workers), default=0.0),
     )

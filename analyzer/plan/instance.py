@@ -13,9 +13,6 @@ from math import ceil, inf, sqrt
 from analyzer.plan.step_model import StepModel
 from analyzer.plan.workload import Workload
 
-Stretch = tuple[float, int, int, float, float]
-"""start_s, steps, running decodes, seconds of the first step, seconds each further step adds."""
-
 _SLOT_BITS = 24
 _SLOT_MASK = (1 << _SLOT_BITS) - 1
 
@@ -40,15 +37,17 @@ class Instance:
         self, role: Role, model: StepModel, workload: Workload, budget: int, max_seqs: int,
         kv_tokens: float, exact: bool,
     ) -> None:  # fmt: skip
-        self.role, self.model, self.workload = role, model, workload
+        # plain attributes: the loop below reads them millions of times
+        self.colocated, self.decodes = role is Role.COLOCATED, role is Role.DECODE
+        self.prompt, self.output, self.cached = workload.prompt, workload.output, workload.cached
         self.budget, self.max_seqs, self.kv_free = budget, max_seqs, kv_tokens
         self.weights_s, self.context_s = model.weights_s, model.context_s_per_token
         self.compute_s, self.overhead_s = model.compute_s_per_token, model.overhead_s
+        self.seats = min(max_seqs, budget) if budget else max_seqs
         self.surplus = 1 if exact else 0
         self.t = 0.0
         self.step = 0
         self.context = 0
-        self.queued_tokens = 0
         self.busy_s = 0.0
         self.ready: list[float] = []
         self.arrived: list[int] = []
@@ -58,14 +57,17 @@ class Instance:
         self.running: list[int] = []  # heap of last step << _SLOT_BITS | request
         self.prefilled: list[tuple[float, int]] = []
         self.finished: list[tuple[float, int]] = []
-        self.stretches: list[Stretch] = []
+        self.stretches: list[float] = []  # flat rows of five: see outcome.step_percentile
 
     def inject(self, at: float, request: int) -> None:
         """Hand over `request` at `at`; not before the time of the last one."""
         self.ready.append(at)
         self.arrived.append(request)
-        if self.role is not Role.DECODE:
-            self.queued_tokens += self.workload.prompt[request] - self.workload.cached[request]
+
+    def inject_all(self, at: list[float], requests: list[int]) -> None:
+        """Hand over many requests, in order of time."""
+        self.ready.extend(at)
+        self.arrived.extend(requests)
 
     def release(self, at: float, tokens: int) -> None:
         """Give back KV of a prompt that has left; an instance that stood still for it goes on at `at`."""
@@ -73,17 +75,13 @@ class Instance:
         if not self.running:
             self.t = max(self.t, at)
 
-    def sequences(self) -> int:
-        """Requests this instance holds: running, waiting and handed over."""
-        return len(self.running) + len(self.waiting) + len(self.ready) - self.taken
-
     def wake_at(self) -> float:
         """Start of the next step that may emit something if nothing more is injected; inf when idle."""
         if self.taken < len(self.ready):
             return max(self.t, self.ready[self.taken])
-        if self.waiting and self.role is Role.DECODE and len(self.running) < self.max_seqs:
+        if self.waiting and self.decodes and len(self.running) < self.max_seqs:
             return self.t
-        if self.waiting and self.role is not Role.DECODE and self._can_prefill():
+        if self.waiting and not self.decodes and self._can_prefill():
             if self.left <= self.budget - len(self.running):
                 return self.t
             steps, seconds = self._equal_chunks()
@@ -96,79 +94,85 @@ class Instance:
 
     def _need(self, request: int) -> int:
         """KV tokens kept for a request: its prompt, and where it decodes here its output too."""
-        prompt = self.workload.prompt[request]
-        return prompt if self.role is Role.PREFILL else prompt + self.workload.output[request]
+        prompt = self.prompt[request]
+        return prompt + self.output[request] if self.colocated else prompt
 
     def _can_prefill(self) -> bool:
         if self.left:
-            return len(self.running) < self.budget
-        seats = min(self.max_seqs, self.budget)
-        return len(self.running) < seats and self._need(self.waiting[0]) <= self.kv_free
+            return True  # it has its seat, and seats are no more than the budget
+        if len(self.running) >= self.seats:
+            return False
+        return self.kv_free == inf or self._need(self.waiting[0]) <= self.kv_free
 
     def advance(self, until: float) -> None:
         """Run every step that starts before `until`."""
-        ready, waiting, running, decode = self.ready, self.waiting, self.running, self.role is Role.DECODE
+        ready, waiting, running, decode = self.ready, self.waiting, self.running, self.decodes
+        taken, last = self.taken, len(self.ready)
         while True:
             if not running and not waiting:
-                if self.taken == len(ready):
+                if taken == last:
                     return
-                self.t = max(self.t, ready[self.taken])
+                if ready[taken] > self.t:
+                    self.t = ready[taken]
             if self.t >= until:
                 return
-            while self.taken < len(ready) and ready[self.taken] <= self.t:
-                waiting.append(self.arrived[self.taken])
-                self.taken += 1
+            while taken < last and ready[taken] <= self.t:
+                waiting.append(self.arrived[taken])
+                self.taken = taken = taken + 1
             if decode:
                 while waiting and len(running) < self.max_seqs:
                     self._join(waiting.popleft())
             elif waiting and self._can_prefill():
                 self._prefill(until)
                 continue
-            if not running:
-                if decode:
-                    continue  # what joined wanted one token only, and has it
+            if running:
+                cut = waiting or taken == last or ready[taken] > until
+                self._decode(until if cut else ready[taken])
+            elif not decode:  # decode: what joined wanted one token only, and has it
                 # the head waits for KV that another worker still has to read; only arrivals pass the time
-                if self.taken == len(ready) or ready[self.taken] >= until:
+                if taken == last or ready[taken] >= until:
                     return
-                self.t = max(self.t, ready[self.taken])
-                continue
-            self._decode(until if waiting or self.taken == len(ready) else min(until, ready[self.taken]))
+                self.t = max(self.t, ready[taken])
 
     def _join(self, request: int) -> None:
         """Start decoding `request`: its first token exists, output - 1 steps are left."""
-        steps = self.workload.output[request] - 1
+        steps = self.output[request] - 1
         if steps:
-            self.context += self.workload.prompt[request]
+            self.context += self.prompt[request]
             heappush(self.running, (self.step + steps) << _SLOT_BITS | request)
-        else:
-            self._leave(request)
-
-    def _leave(self, request: int) -> None:
+            return
         self.finished.append((self.t, request))
-        if self.role is Role.COLOCATED:
-            self.kv_free += self.workload.prompt[request] + self.workload.output[request]
+        if self.colocated:
+            self.kv_free += self.prompt[request] + 1
 
     def _finish(self) -> None:
         """Let every sequence leave whose last step has just ended."""
-        running, bound = self.running, (self.step + 1) << _SLOT_BITS
+        running, bound, t = self.running, (self.step + 1) << _SLOT_BITS, self.t
         while running and running[0] < bound:
             request = heappop(running) & _SLOT_MASK
-            self.context -= self.workload.prompt[request] + self.workload.output[request] - self.surplus
-            self._leave(request)
+            tokens = self.prompt[request] + self.output[request]
+            self.context -= tokens - self.surplus
+            self.finished.append((t, request))
+            if self.colocated:
+                self.kv_free += tokens
 
     def _decode(self, until: float) -> None:
         """A stretch of steps in which only decodes run, cut by the next finish and by `until`."""
         steps, first, growth = self._equal_decodes()
         gap = until - self.t
-        if steps > 1 and steps * first > gap:
-            if growth:
-                b = first - growth / 2
-                steps = min(steps, ceil((sqrt(b * b + 2 * growth * gap) - b) / growth))
-            else:
-                steps = min(steps, ceil(gap / first))
-            steps = max(steps, 1)
-        self._stretch(steps, len(self.running), first, growth)
-        self._finish()
+        if steps > 1 and steps * (first + growth * (steps - 1) / 2) > gap:
+            # the fewest steps that last as long as the gap; 1 where rounding says none
+            b = first - growth / 2
+            steps = ceil((sqrt(b * b + 2 * growth * gap) - b) / growth if growth else gap / first) or 1
+        running, seconds = self.running, steps * (first + growth * (steps - 1) / 2)
+        batch = len(running)
+        self.stretches.extend((self.t, steps, batch, first, growth))  # as _stretch: here every call counts
+        self.t += seconds
+        self.busy_s += seconds
+        self.step += steps
+        self.context += steps * batch
+        if running[0] >> _SLOT_BITS == self.step:
+            self._finish()
 
     def _equal_decodes(self) -> tuple[int, float, float]:
         """Decode steps until the next finish, the first one's seconds, what each further one adds.
@@ -183,10 +187,11 @@ class Instance:
             return steps, memory + self.overhead_s, growth
         return min(steps, int((compute - memory) / growth) + 1), compute + self.overhead_s, 0.0
 
-    def _stretch(self, steps: int, batch: int, first: float, growth: float) -> None:
+    def _stretch(self, steps: int, batch: int, first: float) -> None:
+        """Account for `steps` steps of `first` seconds each with `batch` decodes."""
         if batch:
-            self.stretches.append((self.t, steps, batch, first, growth))
-        seconds = first if steps == 1 else steps * (first + growth * (steps - 1) / 2)
+            self.stretches.extend((self.t, steps, batch, first, 0.0))
+        seconds = steps * first
         self.t += seconds
         self.busy_s += seconds
         self.step += steps
@@ -196,7 +201,7 @@ class Instance:
         """A step that computes prompt tokens beside the decodes, or a run of equal full-chunk steps."""
         batch = len(self.running)
         room = self.budget - batch
-        cached, prompt = self.workload.cached, self.workload.prompt
+        cached, prompt = self.cached, self.prompt
         head = self.waiting[0]
         if not self.left:
             self.left = prompt[head] - cached[head]
@@ -226,12 +231,13 @@ class Instance:
             done.append(head)
             room -= tokens
             computed += tokens
-        self.queued_tokens -= computed
-        self._stretch(1, batch, self.model.step_s(context, batch + computed), 0.0)
-        self._finish()
+        memory, compute = self.weights_s + self.context_s * context, self.compute_s * (batch + computed)
+        self._stretch(1, batch, (memory if memory > compute else compute) + self.overhead_s)
+        if batch and self.running[0] >> _SLOT_BITS == self.step:
+            self._finish()
         for request in done:
             self.prefilled.append((self.t, request))
-            if self.role is Role.COLOCATED:
+            if self.colocated:
                 self._join(request)
 
     def _chunks(self, until: float) -> None:
@@ -241,9 +247,8 @@ class Instance:
             steps = max(1, min(steps, ceil((until - self.t) / seconds)))
         batch = len(self.running)
         computed = steps * (self.budget - batch)
-        self._stretch(steps, batch, seconds, 0.0)
+        self._stretch(steps, batch, seconds)
         self.left -= computed
-        self.queued_tokens -= computed
         self._finish()
 
     def _equal_chunks(self) -> tuple[int, float]:
@@ -253,8 +258,8 @@ class Instance:
         steps = (self.left - 1) // room
         if self.running:
             steps = min(steps, (self.running[0] >> _SLOT_BITS) - self.step)
-        context = self.context + self.workload.prompt[head] - self.left
-        last = self.weights_s + self.context_s * (context + (steps - 1) * self.budget)
-        if last > self.compute_s * self.budget:
+        context = self.context + self.prompt[head] - self.left
+        compute = self.compute_s * self.budget
+        if self.weights_s + self.context_s * (context + (steps - 1) * self.budget) > compute:
             steps = min(steps, 1)
-        return steps, self.model.step_s(context, self.budget)
+        return steps, max(self.weights_s + self.context_s * context, compute) + self.overhead_s

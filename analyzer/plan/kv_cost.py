@@ -8,8 +8,14 @@ is exposed when the link keeps up (Splitwise, arXiv:2311.18677, section 4.3).
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
+import numpy.typing as npt
+
 from analyzer.plan.errors import BadPlan, need_not_negative, need_positive
 from analyzer.plan.model_config import DTYPE_BYTES, LayerGroup, ModelShape
+
+Floats = npt.NDArray[np.float64]
+Tokens = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +165,17 @@ class Transfer:
         last = wire / self.layers
         hidden = prefill_s * (self.layers - 1) / self.layers
         return self.overhead_s + max(last, wire - hidden)
+
+
+def exposed_each(transfer: Transfer, prompt: Tokens, uncached: Tokens, compute_s_per_token: float) -> Floats:
+    """`Transfer.exposed_s` for columns of prompts, each computed in `compute_s_per_token` a token."""
+    wire: Floats = prompt.astype(np.float64) * transfer.seconds_per_token
+    if not transfer.overlap:
+        return wire + transfer.overhead_s
+    hidden: Floats = uncached.astype(np.float64) * (
+        compute_s_per_token * (transfer.layers - 1) / transfer.layers
+    )
+    return np.maximum(wire / transfer.layers, wire - hidden) + transfer.overhead_s
 
 
 def transfer_to_recompute(transfer: Transfer, compute_s_per_token: float) -> float:

@@ -80,7 +80,7 @@ def read_model_config(path: Path) -> ModelShape:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadModelConfig(f"{path}: cannot be read: {error.strerror}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadModelConfig(f"{path}: is not JSON: {error}") from error
     return model_shape(raw, str(path))
 

@@ -102,10 +102,10 @@ def percentile(values: Floats, q: float) -> float | None:
 
 def figures(run: Run, objective: Objective, window: Window) -> Figures:
     """The figures of `run` over the requests that arrive in `window`."""
-    arrival = np.array(run.workload.arrival_s)
+    arrival = run.workload.columns.arrival_s
     inside = (arrival > window.start_s) & (arrival < window.end_s)
     ok = inside & (run.end == End.OK)
-    steps = np.array(run.workload.output)[ok] - 1
+    steps = run.workload.columns.output[ok] - 1
     ttft = run.first_s[ok] - arrival[ok]
     spread = run.last_s[ok] - run.first_s[ok]
     tpot = spread[steps > 0] / steps[steps > 0]
@@ -125,29 +125,47 @@ def figures(run: Run, objective: Objective, window: Window) -> Figures:
     )
 
 
+LISTED = 64
+"""Stretches few enough to list their steps."""
+
+
 def step_percentile(stretches: Floats, window: Window, q: float) -> float | None:
-    """Token-weighted percentile of the duration of steps in `window`, without listing the steps.
+    """Token-weighted percentile of the duration of steps in `window`, without listing all steps.
 
     `stretches` has a row per stretch: start_s, steps, decodes, first step_s, growth per step. A step is
     inside when it starts inside. The weight of steps no longer than v is closed-form per stretch, so the
-    smallest v that reaches the share q is found by bisection (to 1e-12 s).
+    smallest v that reaches the share q is bracketed by bisection, dropping stretches that lie outside,
+    until those left can be listed or are all alike.
     """
-    rows = _inside(stretches, window)
-    if not len(rows):
+    _, steps, decodes, first, growth = np.ascontiguousarray(_inside(stretches, window).T)
+    if not len(steps):
         return None
-    steps, decodes, first, growth = rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4]
     longest = first + growth * (steps - 1)
     target = q * float(steps @ decodes)
-    low, high = float(first.min()), float(longest.max())
-    if _weight(low, steps, decodes, first, growth) >= target:
-        return low
-    while high - low > 1e-12:
+    low, high = 0.0, float(longest.max())
+    while len(steps) > LISTED and longest.max() - first.min() > 1e-12:
         middle = (low + high) / 2
-        if _weight(middle, steps, decodes, first, growth) >= target:
-            high = middle
-        else:
-            low = middle
-    return high
+        reached = _weight(middle, steps, decodes, first, growth) >= target
+        low, high = (low, middle) if reached else (middle, high)
+        kept = first <= high if reached else longest > low
+        if not reached:
+            target -= float(steps[~kept] @ decodes[~kept])
+        steps, decodes, first, growth, longest = (
+            column[kept] for column in (steps, decodes, first, growth, longest)
+        )
+    return _listed(steps, decodes, first, growth, target)
+
+
+def _listed(steps: Floats, decodes: Floats, first: Floats, growth: Floats, target: float) -> float:
+    """The shortest step time up to which `target` tokens are made."""
+    if len(steps) > LISTED:  # all alike
+        return float(first.max())
+    count = steps.astype(np.int64)
+    number = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    seconds = np.repeat(first, count) + np.repeat(growth, count) * number
+    order = np.argsort(seconds)
+    tokens = np.cumsum(np.repeat(decodes, count)[order])
+    return float(seconds[order][min(np.searchsorted(tokens, target * (1 - 1e-12)), len(tokens) - 1)])
 
 
 def _inside(stretches: Floats, window: Window) -> Floats:
@@ -170,6 +188,8 @@ def _inside(stretches: Floats, window: Window) -> Floats:
 def _weight(value: float, steps: Floats, decodes: Floats, first: Floats, growth: Floats) -> float:
     """Tokens made in steps that take `value` seconds or less."""
     below = value - first
-    flat = np.where(growth > 0, growth, 1.0)
-    count = np.where(growth > 0, np.floor(below / flat) + 1, steps)
-    return float(np.clip(np.where(below < 0, 0, count), 0, steps) @ decodes)
+    flat = growth == 0
+    count = np.floor(below / np.where(flat, 1.0, growth)) + 1
+    count[flat] = steps[flat]
+    count[below < 0] = 0
+    return float(np.minimum(count, steps) @ decodes)

@@ -7,6 +7,28 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA = "pdscope.topology-receipt/1"
 
 
+UNITS = {
+    "weight_bytes": "B",
+    "parameters": "parameters active per token",
+    "runtime_bytes": "B",
+    "memory_bytes": "B per accelerator",
+    "memory_bytes_per_s": "B/s per accelerator",
+    "flop_per_s": "FLOP/s per accelerator",
+    "accelerators_per_instance": "accelerators",
+    "kv_bytes_per_token": "B/token",
+    "layers": "layers",
+    "nics": "NICs per instance",
+    "nic_bytes_per_s": "B/s per NIC, peak",
+    "link_efficiency": "share of peak reached",
+    "transfer_overhead_s": "s per hand-off",
+    "step_weights_s": "s",
+    "step_context_s_per_token": "s/token",
+    "step_compute_s_per_token": "s/token",
+    "step_overhead_s": "s",
+}
+"""The unit every known input is given in."""
+
+
 class Part(BaseModel):
     """A part of a receipt: closed, so that a misspelt or added field is refused."""
 
@@ -66,12 +88,12 @@ class ContractPart(Part):
 class SettingsPart(Part):
     """What every scenario shares; null: no limit."""
 
-    max_seqs: int = Field(ge=1)
-    kv_tokens: float | None
+    max_seqs: int = Field(ge=1, le=1_000_000)
+    kv_tokens: float | None = Field(gt=0)
     routing: Literal["round-robin", "least-loaded"]
-    lease_s: float | None
-    retries: int = Field(ge=0)
-    losses: int = Field(ge=0)
+    lease_s: float | None = Field(gt=0)
+    retries: int = Field(ge=0, le=1000)
+    losses: int = Field(ge=0, le=1000)
     exact_context: bool
     overlap: bool
 
@@ -93,15 +115,15 @@ class SyntheticSource(Part):
 
     kind: Literal["synthetic"]
     seed: int
-    rate_per_s: float
-    until_s: float
-    prompt_median: float
-    prompt_sigma: float
-    prompt_max: int
-    output_median: float
-    output_sigma: float
-    output_min: int
-    output_max: int
+    rate_per_s: float = Field(gt=0, le=1e6)
+    until_s: float = Field(gt=0, le=1e7)
+    prompt_median: float = Field(gt=0, le=1e6)
+    prompt_sigma: float = Field(ge=0, le=5)
+    prompt_max: int = Field(ge=1, le=10_000_000)
+    output_median: float = Field(gt=0, le=1e6)
+    output_sigma: float = Field(ge=0, le=5)
+    output_min: int = Field(ge=1)
+    output_max: int = Field(ge=1, le=10_000_000)
 
 
 class TraceSource(Part):
@@ -177,10 +199,10 @@ class LayoutPart(Part):
 
     kind: Literal["colocated", "disaggregated"]
     name: str
-    workers: int = Field(ge=1)
-    prefill: int | None
-    decode: int | None
-    step_budget: int = Field(ge=1)
+    workers: int = Field(ge=1, le=1024)
+    prefill: int | None = Field(ge=1, le=1024)
+    decode: int | None = Field(ge=1, le=1024)
+    step_budget: int = Field(ge=1, le=10_000_000)
     accelerators: int = Field(ge=1)
 
 

@@ -1,12 +1,14 @@
 """Step-level simulation of a layout: every step of every worker, summed in stretches."""
 
 import numpy as np
+import numpy.typing as npt
 
 from analyzer.plan.coupled import run_coupled
 from analyzer.plan.gather import event_times, gather
 from analyzer.plan.instance import Instance, Role
+from analyzer.plan.kv_cost import exposed_each
 from analyzer.plan.layout import Colocated, Disaggregated, Layout, Pool, Routing, Settings
-from analyzer.plan.outcome import End, Run
+from analyzer.plan.outcome import End, Floats, Run
 from analyzer.plan.workload import Workload
 
 
@@ -34,9 +36,9 @@ def _tied(layout: Layout, settings: Settings) -> bool:
 
 def _colocated(workload: Workload, layout: Colocated, settings: Settings) -> Run:
     end = np.zeros(len(workload), np.int8)
-    need = np.array(workload.prompt) + np.array(workload.output)
+    need = workload.columns.prompt + workload.columns.output
     end[need > settings.kv_tokens] = End.TOO_LARGE
-    requests = np.flatnonzero(end == End.OK).tolist()
+    requests = np.flatnonzero(end == End.OK)
     workers = [
         Instance(
             Role.COLOCATED, settings.model, workload, layout.chunk, settings.max_seqs, settings.kv_tokens,
@@ -44,7 +46,7 @@ def _colocated(workload: Workload, layout: Colocated, settings: Settings) -> Run
         )
         for _ in range(layout.workers)
     ]  # fmt: skip
-    deal(workers, [(workload.arrival_s[i], i) for i in requests])
+    deal(workers, workload.columns.arrival_s, requests)
     first = event_times(len(workload), (worker.prefilled for worker in workers))
     return gather(workload, layout, first, end, {Pool.COLOCATED: workers})
 
@@ -55,27 +57,23 @@ def _disaggregated(workload: Workload, layout: Disaggregated, settings: Settings
         Instance(Role.PREFILL, model, workload, layout.prefill_budget, seqs, settings.kv_tokens, exact)
         for _ in range(layout.prefill)
     ]
-    deal(prefill, list(zip(workload.arrival_s, range(len(workload)), strict=True)))
+    columns = workload.columns
+    deal(prefill, columns.arrival_s, np.arange(len(workload)))
     done = event_times(len(workload), (worker.prefilled for worker in prefill))
-    compute = settings.model.compute_s_per_token
-    transfer, prompt, uncached = settings.transfer, workload.prompt, workload.uncached()
-    arrivals = sorted(
-        (t + transfer.exposed_s(prompt[i], uncached[i] * compute), i) for i, t in enumerate(done.tolist())
-    )
+    exposed = exposed_each(settings.transfer, columns.prompt, columns.uncached, model.compute_s_per_token)
+    first = done + exposed
     decode = [
         Instance(Role.DECODE, model, workload, 0, seqs, settings.kv_tokens, exact)
         for _ in range(layout.decode)
     ]
-    deal(decode, arrivals)
-    first = np.empty(len(workload))
-    first[[i for _, i in arrivals]] = [t for t, _ in arrivals]
+    deal(decode, first, np.argsort(first, kind="stable"))
     end = np.zeros(len(workload), np.int8)
     return gather(workload, layout, first, end, {Pool.PREFILL: prefill, Pool.DECODE: decode})
 
 
-def deal(workers: list[Instance], arrivals: list[tuple[float, int]]) -> None:
-    """Give every n-th arrival to each of n workers in turn and run them to the end."""
+def deal(workers: list[Instance], at: Floats, order: npt.NDArray[np.int64]) -> None:
+    """Give every n-th request of `order` to each of n workers, at its time, and run them to the end."""
     for k, worker in enumerate(workers):
-        for at, request in arrivals[k :: len(workers)]:
-            worker.inject(at, request)
+        mine = order[k :: len(workers)]
+        worker.inject_all(at[mine].tolist(), mine.tolist())
         worker.advance(float("inf"))

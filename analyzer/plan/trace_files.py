@@ -42,6 +42,8 @@ def read_trace(path: Path, *, prefix_cache: bool = True) -> Workload:
             rows = list(_in_order(path, readers[path.suffix.lower()](path, lines)))
     except OSError as error:
         raise BadTrace(f"{path}: cannot be read: {error.strerror}") from error
+    except csv.Error as error:
+        raise BadTrace(f"{path}: is not CSV: {error}") from error
     except UnicodeDecodeError as error:
         raise BadTrace(f"{path}: is not UTF-8 text: {error.reason}") from error
     if not rows:
@@ -90,7 +92,7 @@ def _azure_seconds(where: str, text: str) -> float:
     whole, _, fraction = text.partition(".")
     try:
         at = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp()
-        if fraction and not fraction.isascii():
+        if fraction and not (fraction.isascii() and fraction.isdigit()):
             raise ValueError(fraction)
         return at + (int(fraction) / 10 ** len(fraction) if fraction else 0.0)
     except ValueError as error:

@@ -3,8 +3,9 @@
 from math import isclose
 
 from analyzer.plan.findings import Findings
+from analyzer.plan.formula import evaluate_formula
 from analyzer.plan.plain_loop import Constants
-from analyzer.plan.receipt_model import Receipt
+from analyzer.plan.receipt_model import UNITS, Derived, Receipt
 
 NEEDED = (
     "step_weights_s",
@@ -27,9 +28,15 @@ def check_inputs(receipt: Receipt, findings: Findings) -> Constants | None:
     if missing := [name for name in NEEDED if name not in value]:
         findings.problems.append(f"inputs: {', '.join(missing)} missing; nothing can be checked")
         return None
-    if bad := [name for name in NEEDED if value[name] <= 0 and not name.endswith("overhead_s")]:
-        findings.problems.append(f"inputs: {', '.join(bad)} must be above 0")
+    if bad := [name for name in NEEDED if not _in_range(name, value[name])]:
+        findings.problems.append(f"inputs: {', '.join(bad)} out of range; nothing can be checked")
         return None
+    for name, item in receipt.inputs.items():
+        if item.unit != UNITS.get(name, item.unit):
+            findings.problems.append(f"inputs.{name}: unit is {item.unit!r}; it must be {UNITS[name]!r}")
+        if item.label == "derived":
+            _derived(name, item, value, findings)
+    _room(receipt, value, findings)
     kv = receipt.kv
     peak = value["nics"] * value["nic_bytes_per_s"]
     effective = peak * value["link_efficiency"]
@@ -47,7 +54,6 @@ def check_inputs(receipt: Receipt, findings: Findings) -> Constants | None:
     removed = kv.transfer_overhead_s < overhead
     findings.same("kv.transfer_overhead_s", kv.transfer_overhead_s, overhead,
                  "; transfer overhead was removed" if removed else "")  # fmt: skip
-    _hardware(value, findings)
     findings.checked.append("KV arithmetic")
     return Constants(
         weights_s=value["step_weights_s"],
@@ -63,16 +69,38 @@ def check_inputs(receipt: Receipt, findings: Findings) -> Constants | None:
     )
 
 
-def _hardware(value: dict[str, float], findings: Findings) -> None:
-    """Step constants from declared hardware, where it is declared."""
-    if not {"weight_bytes", "parameters", "memory_bytes_per_s", "flop_per_s"} <= value.keys():
+def _in_range(name: str, value: float) -> bool:
+    if name in ("layers", "nics", "accelerators_per_instance"):
+        return value == int(value) and 1 <= value <= 1e6
+    if name.endswith("overhead_s"):
+        return 0 <= value <= 1e6
+    if name == "link_efficiency":
+        return 0 < value <= 1
+    return 1e-15 <= value <= (1e6 if name.startswith("step_") else 1e30)
+
+
+def _derived(name: str, item: Derived, value: dict[str, float], findings: Findings) -> None:
+    """A derived input again, from the inputs its formula names."""
+    try:
+        found = evaluate_formula(item.formula, value)
+    except KeyError as missing:
+        findings.problems.append(f"inputs.{name}: its formula needs {missing}, which is not among the inputs")
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        findings.unchecked.append(
+            f"inputs.{name}: its formula {item.formula!r} cannot be worked out: {error}"
+        )
+    else:
+        findings.same(f"inputs.{name}", item.value, found)
+
+
+def _room(receipt: Receipt, value: dict[str, float], findings: Findings) -> None:
+    """KV tokens of an instance, where they limit anything."""
+    said = receipt.settings.kv_tokens
+    if said is None:
         return
-    reads = value["accelerators_per_instance"] * value["memory_bytes_per_s"]
-    flops = value["accelerators_per_instance"] * value["flop_per_s"]
-    found = {
-        "step_weights_s": value["weight_bytes"] / reads,
-        "step_context_s_per_token": value["kv_bytes_per_token"] / reads,
-        "step_compute_s_per_token": 2 * value["parameters"] / flops,
-    }
-    for name, number in found.items():
-        findings.same(f"inputs.{name}", value[name], number)
+    if missing := [name for name in ("memory_bytes", "weight_bytes", "runtime_bytes") if name not in value]:
+        findings.unchecked.append(f"settings.kv_tokens: needs {', '.join(missing)}")
+        return
+    memory = value["accelerators_per_instance"] * value["memory_bytes"]
+    free = memory - value["weight_bytes"] - value["runtime_bytes"]
+    findings.same("settings.kv_tokens", said, free // value["kv_bytes_per_token"])

@@ -7,9 +7,19 @@ from analyzer.plan import plain_loop
 from analyzer.plan.findings import Findings
 from analyzer.plan.plain_loop import Constants, Row
 from analyzer.plan.receipt_model import Receipt, Scenario, WorkloadPart
-from analyzer.plan.verify_load import Queues, loads, one_pool, two_pools
+from analyzer.plan.verify_load import WINDOW_S, Queues, loads, one_pool, two_pools
 
 QUEUES = {"colocated": {"colocated"}, "disaggregated": {"prefill", "decode", "transfer"}}
+
+QUEUE_UNITS = {
+    "colocated": {"uncached prompt tokens", "output tokens"},
+    "prefill": {"uncached prompt tokens"},
+    "decode": {"output tokens"},
+    "transfer": {"bytes"},
+}
+MIN_SPAN_S = 20 * WINDOW_S
+MAX_REQUESTS = 5_000_000
+MAX_STEPS = 200_000_000
 
 
 def _rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
@@ -17,8 +27,8 @@ def _rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] 
     source = workload.source
     if source.kind == "synthetic":
         spec = source.model_dump(exclude={"kind"})
-        if spec["rate_per_s"] * spec["until_s"] > 1e7 or min(spec["rate_per_s"], spec["until_s"]) <= 0:
-            return "its synthetic workload is empty or too large to draw"
+        if spec["rate_per_s"] * spec["until_s"] > MAX_REQUESTS:
+            return f"its workload is more than {MAX_REQUESTS} requests"
         return plain_loop.draw(spec)
     if source.kind == "trace":
         rows = traces.get(source.sha256)
@@ -44,6 +54,10 @@ def _workload(workload: WorkloadPart, rows: list[Row], findings: Findings) -> No
     )
     findings.same(f"{place}: mean_prompt", workload.mean_prompt, sum(r[1] for r in rows) / n)
     findings.same(f"{place}: mean_output", workload.mean_output, sum(r[2] for r in rows) / n)
+    edges = [(bucket.prompt_above, bucket.prompt_to) for bucket in workload.buckets]
+    ends = [end for _, end in edges]
+    if not edges or edges[0][0] != 0 or ends != [*(start for start, _ in edges[1:]), None]:
+        findings.problems.append(f"{place}: buckets {edges} leave prompts out or count them twice")
     for bucket in workload.buckets:
         high = inf if bucket.prompt_to is None else bucket.prompt_to
         inside = [row for row in rows if bucket.prompt_above < row[1] <= high]
@@ -65,8 +79,15 @@ def check_scenarios(
     known: dict[str, list[Row] | str] = {}
     for workload in receipt.workloads:
         rows = known[workload.name] = _rows(workload, traces)
-        if isinstance(rows, list) and rows:
+        if isinstance(rows, list):
+            if not rows or rows[-1][0] < MIN_SPAN_S:
+                findings.problems.append(f"workload {workload.name} is shorter than {MIN_SPAN_S:g} s: no p95")
+                known[workload.name] = []
+                continue
+            before = len(findings.problems)
             _workload(workload, rows, findings)
+            if len(findings.problems) > before:
+                known[workload.name] = f"its workload {workload.name} is not what the receipt says"
     for k, scenario in enumerate(receipt.scenarios, start=1):
         rows = known.get(scenario.workload, "")
         if not rows:
@@ -77,11 +98,18 @@ def check_scenarios(
         _form(scenario, receipt, findings)
         if isinstance(rows, str):
             findings.unchecked.append(f"{scenario.id}: {rows}")
+        elif _steps(scenario, rows) > MAX_STEPS:
+            findings.unchecked.append(f"{scenario.id}: more than {MAX_STEPS} steps to simulate again")
         else:
             _queues(scenario, rows, receipt, c, findings)
             _result(scenario, rows, receipt, c, findings)
         progress(k, len(receipt.scenarios))
     findings.checked.append(f"{len(receipt.scenarios)} scenarios")
+
+
+def _steps(scenario: Scenario, rows: list[Row]) -> float:
+    """Most steps a scenario can take."""
+    return sum(row[2] + row[1] / scenario.layout.step_budget + 1 for row in rows)
 
 
 def _form(scenario: Scenario, receipt: Receipt, findings: Findings) -> None:
@@ -104,6 +132,8 @@ def _form(scenario: Scenario, receipt: Receipt, findings: Findings) -> None:
         place = f"{scenario.id}: {queue.name} at {queue.moment} demand: utilisation"
         used = queue.offered_per_s / queue.service_per_s if queue.service_per_s else None
         findings.same(place, queue.utilisation, used)
+        if queue.unit not in QUEUE_UNITS[queue.name]:
+            findings.problems.append(f"{scenario.id}: {queue.name} queue in {queue.unit!r}")
     for moment in ("mean", "p95", "peak"):
         names = [queue.name for queue in scenario.queues if queue.moment == moment]
         if sorted(names) != sorted(QUEUES[layout.kind]):

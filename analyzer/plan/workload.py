@@ -4,7 +4,12 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from analyzer.plan.errors import BadPlan, need_positive
 from analyzer.plan.provenance import Label
@@ -12,7 +17,16 @@ from analyzer.plan.provenance import Label
 MAX_REQUESTS = 5_000_000
 
 
-@dataclass(frozen=True, slots=True)
+class Columns(NamedTuple):
+    """A workload's columns as arrays."""
+
+    arrival_s: npt.NDArray[np.float64]
+    prompt: npt.NDArray[np.int64]
+    output: npt.NDArray[np.int64]
+    uncached: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class Workload:
     """Requests in order of arrival, as columns of equal length.
 
@@ -50,6 +64,14 @@ class Workload:
         """Seconds from time 0 to the last arrival."""
         return self.arrival_s[-1]
 
+    @cached_property
+    def columns(self) -> Columns:
+        """The same as arrays, made once."""
+        prompt = np.array(self.prompt, np.int64)
+        return Columns(
+            np.array(self.arrival_s), prompt, np.array(self.output, np.int64), prompt - np.array(self.cached)
+        )
+
     def uncached(self) -> list[int]:
         """Prompt tokens to compute, per request."""
         return [p - c for p, c in zip(self.prompt, self.cached, strict=True)]
@@ -85,8 +107,12 @@ class Synthetic:
     def __post_init__(self) -> None:
         for name in ("rate_per_s", "until_s", "prompt_median", "output_median"):
             need_positive(name, getattr(self, name))
-        if self.prompt_sigma < 0 or self.output_sigma < 0:
-            raise BadPlan("prompt_sigma and output_sigma must be 0 or more")
+        for name in ("prompt_sigma", "output_sigma"):
+            if not 0 <= getattr(self, name) <= 5:
+                raise BadPlan(f"{name} is {getattr(self, name)}; it must be 0 to 5")
+        for name in ("prompt_median", "output_median", "rate_per_s"):
+            if getattr(self, name) > 1e6:
+                raise BadPlan(f"{name} is {getattr(self, name)}; it must be at most 1e6")
         if self.prompt_max < 1 or not 1 <= self.output_min <= self.output_max:
             raise BadPlan("prompt_max must be at least 1, and 1 <= output_min <= output_max")
         if self.rate_per_s * self.until_s > MAX_REQUESTS:

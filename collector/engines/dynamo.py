@@ -19,6 +19,7 @@ from collector.engines.rules import (
     Source,
     SpanRule,
 )
+from collector.engines.signals import Reads, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 _MS = 1e6
@@ -145,11 +146,12 @@ _REQUEST_TRACE = SpanRule(
     marks=(
         Mark("request_start", START, rank=3),
         Mark("request_end", END, rank=3),
-        # In bootstrap mode this is prefill's own first token, long before the client's: the last resort.
-        Mark("first_token", Instant("start", (("dynamo.trace.ttft_ms", _MS),)), rank=4),
-        Mark("last_token", END, rank=4, where=(("dynamo.trace.ttft_ms", "*"),)),
     ),
+    # Its ttft_ms stops at prefill's first token and says nothing of the client's: it is kept beside, never
+    # in its place.
     facts=(
+        Fact("engine_ttft_ms", "dynamo.trace.ttft_ms"),
+        Fact("kv_transfer_estimated_ms", "dynamo.trace.kv_transfer_estimated_latency_ms"),
         Fact("request_id", "dynamo.trace.request_id", rank=3),
         Fact("input_tokens", "dynamo.trace.input_tokens", rank=2),
         Fact("output_tokens", "dynamo.trace.output_tokens", rank=2),
@@ -160,6 +162,105 @@ _REQUEST_TRACE = SpanRule(
 )
 
 _PARTS_OF_SELECT = "part of kv_router.select_worker"
+
+_WORKER = ("worker_id",)
+_GENERATE = (("dynamo_endpoint", "generate"),)
+
+_SIGNALS = (
+    SignalRule("dynamo_frontend_inflight_requests", "requests_in_flight", pool="router", moves=True),
+    SignalRule("dynamo_frontend_active_requests", "requests_in_flight", pool="router", rank=2),
+    SignalRule("dynamo_frontend_queued_requests", "queue_depth", pool="router"),
+    SignalRule(
+        "dynamo_frontend_router_queue_pending_requests",
+        "queue_depth",
+        part="router_queue",
+        part_label="worker_type",
+        pool="router",
+    ),
+    SignalRule(
+        "dynamo_frontend_requests_total", "requests_total", part_label="status", pool="router", moves=True
+    ),
+    SignalRule(
+        "dynamo_frontend_disconnected_clients",
+        "cancelled_requests_total",
+        pool="router",
+        note="a gauge that only climbs: clients that left",
+    ),
+    SignalRule(
+        "dynamo_frontend_model_cancellation_total", "cancelled_requests_total", part="model", pool="router"
+    ),
+    SignalRule("dynamo_frontend_model_rejection_total", "rejected_requests_total", pool="router"),
+    SignalRule(
+        "dynamo_frontend_router_admission_rejected_total",
+        "rejected_requests_total",
+        part_label="reason",
+        pool="router",
+    ),
+    SignalRule(
+        "dynamo_frontend_model_migration_total",
+        "retried_requests_total",
+        part_label="migration_type",
+        pool="router",
+    ),
+    SignalRule("dynamo_frontend_output_tokens_total", "generation_tokens_total", pool="router", moves=True),
+    SignalRule("dynamo_frontend_model_total_kv_blocks", "kv_capacity_blocks", pool="router"),
+    SignalRule("dynamo_frontend_model_kv_cache_block_size", "kv_block_tokens", pool="router"),
+    SignalRule(
+        "dynamo_component_inflight_requests",
+        "running",
+        where=_GENERATE,
+        worker_labels=_WORKER,
+        pool_label="dynamo_component",
+        moves=True,
+        note="worker ids are hexadecimal here, decimal in spans; holds the worker's own queue too",
+    ),
+    SignalRule(
+        "dynamo_component_requests_total",
+        "requests_total",
+        where=_GENERATE,
+        worker_labels=_WORKER,
+        pool_label="dynamo_component",
+        moves=True,
+    ),
+    SignalRule(
+        "dynamo_component_errors_total",
+        "failed_requests_total",
+        where=_GENERATE,
+        worker_labels=_WORKER,
+        pool_label="dynamo_component",
+    ),
+    SignalRule(
+        "dynamo_component_cancellation_total",
+        "aborted_requests_total",
+        where=_GENERATE,
+        worker_labels=_WORKER,
+        pool_label="dynamo_component",
+    ),
+    SignalRule("dynamo_work_handler_queue_depth", "queue_depth"),
+    SignalRule("trtllm_kv_transfer_bytes", "transfer_bytes_total", reads=Reads.SUM, pool="decode"),
+    SignalRule("trtllm_kv_transfer_latency_seconds", "transfer_seconds_sum", reads=Reads.SUM, pool="decode"),
+    SignalRule(
+        "trtllm_kv_transfer_latency_seconds", "transfer_seconds_count", reads=Reads.COUNT, pool="decode"
+    ),
+    SignalRule("planner_prefill_replicas", "replicas_wanted", part="prefill", pool="router"),
+    SignalRule("planner_decode_replicas", "replicas_wanted", part="decode", pool="router"),
+)
+
+_UNMAPPED = (
+    UnmappedMetric(
+        "dynamo_component_router_kv_transfer_estimated_latency_seconds",
+        "an upper bound from prefill's end to the first token, not a transfer time; read as a histogram",
+    ),
+    UnmappedMetric(
+        "dynamo_component_router_time_to_first_token_seconds", "counts prefill and decode, two per request"
+    ),
+    UnmappedMetric(
+        "dynamo_frontend_worker_active_prefill_tokens", "tokens by a decimal worker id, not requests"
+    ),
+    UnmappedMetric(
+        "dynamo_frontend_worker_active_decode_blocks", "blocks by a decimal worker id, without their number"
+    ),
+)
 
 ADAPTER = Adapter(
     name="dynamo",
@@ -195,6 +296,8 @@ ADAPTER = Adapter(
     ),
     switch_on="OTEL_EXPORT_ENABLED=1 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://HOST:4317 DYN_LOGGING_JSONL=1",
     checked_against="live captures of Dynamo 1.6.1 with its mock engine",
+    signals=_SIGNALS,
+    unmapped=_UNMAPPED,
     known_lies=(
         "kv_transfer_estimated_latency_ms is always 0 in bootstrap mode",
         "the request trace's ttft_ms stops at prefill's first token",

@@ -15,6 +15,7 @@ from collector.engines.rules import (
     SpanRule,
     Where,
 )
+from collector.engines.signals import SignalRule
 from collector.phases import Phase
 
 _WORKER_ROLE = {
@@ -128,10 +129,19 @@ _RELEASE = SpanRule(
     kv=(_kv(KvEvent.RELEASE),),
 )
 
+_SIGNALS = (
+    SignalRule("pd.requests.in_flight", "requests_in_flight", pool_label="pd.pool", moves=True),
+    SignalRule("pd_requests_in_flight", "requests_in_flight", pool_label="pool", moves=True),
+    SignalRule("pd.requests.oldest_age", "oldest_request_age", pool_label="pd.pool"),
+    SignalRule("pd_requests_oldest_age_seconds", "oldest_request_age", pool_label="pool"),
+    SignalRule("pd_tap_requests_total", "requests_total", part_label="outcome", pool="router"),
+)
+
 ADAPTER = Adapter(
     name="native",
     title="pdscope telemetry convention",
     rules=(_REQUEST, *(_phase_rule(phase) for phase in Phase), _RELEASE),
     switch_on="emit the pd.* spans from your router or engine (see docs/instrumenting.md)",
+    signals=_SIGNALS,
     checked_against="the convention; OpenTelemetry SDK exporters",
 )

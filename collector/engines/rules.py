@@ -8,6 +8,7 @@ nanoseconds.
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from collector.engines.signals import SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
@@ -209,3 +210,5 @@ class Adapter:
     checked_against: str = ""
     """The captures or the source that the rules were checked against."""
     known_lies: tuple[str, ...] = field(default=())
+    signals: tuple[SignalRule, ...] = ()
+    unmapped: tuple[UnmappedMetric, ...] = ()

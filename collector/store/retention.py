@@ -46,12 +46,12 @@ class _Store(Protocol):
 def apply_retention(store: _Store, retention: Retention) -> list[str]:
     """Set the tables' TTL where it differs; return the tables changed. Raises StoreError."""
     changed = []
-    found = {row["name"]: row for row in store.rows(read_sql(__file__, "sql/retention"))}
+    found = {row["name"]: row for row in store.rows(read_sql(__file__, "retention"))}
     for table, column, member in _TABLES:
         days = getattr(retention, member)
         if table not in found or column not in found[table]["columns"] or found[table]["days"] == days:
             continue
-        store.command(read_sql(__file__, "sql/keep_by_part"), {"table": table})
-        store.command(read_sql(__file__, "sql/keep_days"), {"table": table, "column": column, "days": days})
+        store.command(read_sql(__file__, "keep_by_part"), {"table": table})
+        store.command(read_sql(__file__, "keep_days"), {"table": table, "column": column, "days": days})
         changed.append(table)
     return changed

@@ -16,6 +16,8 @@ from collector.errors import BadBody, StoreBusy, StoreError
 from collector.sql import read_sql
 from collector.store.lock import DirectoryLock
 from collector.store.migrate import migrate
+from collector.store.native import Column, NativeReader
+from collector.store.otlp_body import METRICS, TRACES, OtlpKind, one_message
 
 _SETTINGS = {
     "session_timezone": "UTC",
@@ -26,25 +28,18 @@ _SETTINGS = {
     "compile_aggregate_expressions": 0,
     "compile_sort_description": 0,
 }
-_OTLP_PROTO = (Path(__file__).parent / "otlp.proto").read_text("utf-8")
-_INSERT_SETTINGS = {
-    "format_schema_source": "string",
-    "format_schema": _OTLP_PROTO,
-    "format_schema_message_name": "Export",
-    "max_threads": 1,
-    "max_insert_threads": 1,
-}
-_SEQUENCE_TAG = b"\xc0\x3e"
-"""Wire tag of `Export.ingest_sequence` (field 1000, varint)."""
 
 
 @dataclass(frozen=True)
 class InsertResult:
-    """What an insert did: its ingest sequence, spans offered, and how many were kept out by reason."""
+    """What an insert did: its ingest sequence, spans or metric points offered, and how many were kept out by
+    reason.
+    """
 
     sequence: int
     spans: int
     refused: Mapping[str, int]
+    points: int = 0
 
 
 class Store:
@@ -65,7 +60,7 @@ class Store:
             self.command("SELECT 1")
             migrate(self)
             self._keep_private(private_attributes)
-            self._sequence = int(self.query(read_sql(__file__, "sql/last_sequence"))[0][0])
+            self._sequence = int(self.query(read_sql(__file__, "last_sequence"))[0][0])
         except BaseException:
             self.close()
             raise
@@ -115,6 +110,17 @@ class Store:
         except ClickHouseError as error:
             raise StoreError(f"query failed: {_first_line(error)}") from error
 
+    def columns(self, sql: str, params: Mapping[str, Any] | None = None) -> dict[str, Column]:
+        """Columns of a SELECT as numpy arrays (see NativeReader for the types that are read).
+
+        A SELECT without rows gives empty columns, or none at all.
+        """
+        try:
+            data = self._client().raw_query(sql, parameters=dict(params or {}), fmt="Native")
+        except ClickHouseError as error:
+            raise StoreError(f"query failed: {_first_line(error)}") from error
+        return NativeReader(data).columns()
+
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
         """Run a statement that returns no rows (DDL, INSERT … SELECT)."""
         try:
@@ -133,39 +139,47 @@ class Store:
         """Store OTLP trace exports (serialized ExportTraceServiceRequest) as one batch.
 
         Returns when the spans can be read. Concatenated bodies are one valid message, so ClickHouse parses
-        them
-        all at once. Raises BadBody when any cannot be parsed; then none is stored. Raises StoreError when the
-        store fails.
+        them all at once. Raises BadBody when any cannot be parsed; then none is stored. Raises StoreError
+        when the store fails.
         """
+        sequence, offered, refused = self._insert_otlp(TRACES, bodies)
+        return InsertResult(sequence, offered, refused)
+
+    def insert_metrics(self, bodies: Sequence[bytes]) -> InsertResult:
+        """Store OTLP metric exports (serialized ExportMetricsServiceRequest) as one batch.
+
+        As `insert_traces`, with which it shares the ingest sequence.
+        """
+        sequence, offered, refused = self._insert_otlp(METRICS, bodies)
+        return InsertResult(sequence, 0, refused, points=offered)
+
+    def _insert_otlp(self, kind: OtlpKind, bodies: Sequence[bytes]) -> tuple[int, int, dict[str, int]]:
         with self._insert_lock:
             sequence = self._sequence + 1
-            block = b"".join(bodies) + _SEQUENCE_TAG + _varint(sequence)
+            block = one_message(bodies, sequence)
             try:
                 self._client().raw_insert(
-                    "otlp_in", insert_block=block, settings=_INSERT_SETTINGS, fmt="ProtobufSingle"
+                    kind.table, insert_block=block, settings=dict(kind.settings), fmt="ProtobufSingle"
                 )
             except ClickHouseError as error:
                 # A batch can fail after some of its views were written: its sequence is not used again.
                 self._sequence = sequence
                 if "PROTOBUF" in str(error) or "Protobuf" in str(error) or "CANNOT_PARSE" in str(error):
-                    raise BadBody(f"not an OTLP trace export: {_first_line(error)}") from error
-                raise StoreError(f"storing spans failed: {_first_line(error)}") from error
+                    raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
+                raise StoreError(f"storing {kind.name} data failed: {_first_line(error)}") from error
             self._sequence = sequence
-        return self._insert_result(sequence)
+        rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
+        refused = {reason: sum(row[reason] for row in rows) for reason in kind.reasons}
+        return (
+            sequence,
+            sum(row[kind.items] for row in rows),
+            {reason: count for reason, count in refused.items() if count},
+        )
 
     def _keep_private(self, names: Iterable[str]) -> None:
         exact = {name for name in (*SENSITIVE_ATTRIBUTES, *names) if not name.endswith(".")}
         self.command("TRUNCATE TABLE private_attributes")
         self.insert("private_attributes", [[name] for name in sorted(exact)], ["key"])
-
-    def _insert_result(self, sequence: int) -> InsertResult:
-        rows = self.rows("SELECT * FROM ingest_log WHERE ingest_sequence = {s:UInt64}", {"s": sequence})
-        refused: dict[str, int] = {}
-        for reason in ("bad_trace_id", "bad_span_id", "bad_start", "bad_end"):
-            count = sum(row[reason] for row in rows)
-            if count:
-                refused[reason] = count
-        return InsertResult(sequence, sum(row["spans"] for row in rows), refused)
 
     def _client(self) -> Client:
         client: Client | None = getattr(self._local, "client", None)
@@ -182,15 +196,6 @@ class Store:
             self._local.client = client
             self._clients.append(client)
         return client
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def _first_line(error: Exception) -> str:

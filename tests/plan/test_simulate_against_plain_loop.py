@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analyzer.plan import plain_loop
 from analyzer.plan.coupled import run_coupled
 from analyzer.plan.layout import Colocated, Disaggregated, Layout, Settings
-from analyzer.plan.outcome import End, Objective, Run, Window, figures
+from analyzer.plan.outcome import End, Objective, Run, Window, figures, step_percentile
 from analyzer.plan.plain_loop import Trail
 from analyzer.plan.provenance import Label
 from analyzer.plan.simulate import simulate
@@ -92,3 +92,43 @@ def test_a_batch_large_enough_to_be_compute_bound_agrees_too() -> None:
     assert EXACT.model.compute_s_per_token * 250 > EXACT.model.weights_s  # else this tests nothing
     assert_same(run, plain(workload, layout, EXACT))
     assert_same(run_coupled(workload, layout, EXACT), plain(workload, layout, EXACT))
+
+
+def test_an_arrival_late_in_a_growing_stretch_still_cuts_it() -> None:
+    """The stretch's steps, all as short as its first, would end before the arrival; they do not."""
+    model, batch, prompt, steps = EXACT.model, 60, 20, 1499
+    memory = model.weights_s + model.context_s_per_token * batch * prompt
+    flat = steps * (memory + model.overhead_s)
+    last = flat + model.context_s_per_token * batch * steps * (steps - 1) / 2
+    crowd = [(0.0, prompt, steps + 1, 0)] * batch
+    workload = from_rows([*crowd, ((flat + last) / 2, 20, 50, 0)], Label.SUPPLIED, "a crowd, then one")
+    layout = Disaggregated(1, 1)
+
+    assert last - flat > 10 * model.step_s(0, 1)  # else this tests nothing
+    assert_same(simulate(workload, layout, EXACT), plain(workload, layout, EXACT))
+    assert_same(run_coupled(workload, layout, EXACT), plain(workload, layout, EXACT))
+
+
+@settings(max_examples=200, deadline=None, phases=PHASES)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 40), st.integers(1, 9), st.sampled_from([6e-3, 6.5e-3, 16e-3]),
+            st.sampled_from([0.0, 1e-8, 3e-7]),
+        ),
+        min_size=1, max_size=200,
+    ),
+    st.sampled_from([0.0, 0.5, 0.99]),
+)  # fmt: skip
+def test_step_percentiles_are_those_of_the_listed_steps(
+    rows_: list[tuple[int, int, float, float]], q: float
+) -> None:
+    stretches = np.array([(1.0, n, b, first, growth) for n, b, first, growth in rows_], float)
+    listed = sorted((first + growth * j, b) for n, b, first, growth in rows_ for j in range(n))
+
+    found = step_percentile(stretches, Window(0, 1e6), q)
+
+    assert (
+        found == plain_loop._weighted(listed, q)
+        or abs(found - (plain_loop._weighted(listed, q) or 0)) < 1e-12
+    )

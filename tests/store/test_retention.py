@@ -51,4 +51,4 @@ def test_the_sequence_goes_on_when_the_log_of_old_inserts_is_gone(store: Store) 
     from collector.sql import read_sql
     from collector.store import store as module
 
-    assert store.query(read_sql(module.__file__, "sql/last_sequence")) == [(41,)]
+    assert store.query(read_sql(module.__file__, "last_sequence")) == [(41,)]

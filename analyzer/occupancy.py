@@ -1,0 +1,119 @@
+"""How many intervals cover an instant, and on average a stretch of time, for each worker; exactly, in O(log n)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Intervals of one worker: starts and ends in order, with running sums of weights and weighted times."""
+
+    starts: Floats
+    start_weight: Floats
+    start_moment: Floats
+    ends: Floats
+    end_weight: Floats
+    end_moment: Floats
+
+    def level(self, at: Floats) -> Floats:
+        begun = np.searchsorted(self.starts, at, side="right")
+        over = np.searchsorted(self.ends, at, side="right")
+        return self.start_weight[begun] - self.end_weight[over]
+
+    def integral(self, at: Floats) -> Floats:
+        """Integral of the level from the beginning of time to `at`."""
+        begun = np.searchsorted(self.starts, at, side="right")
+        over = np.searchsorted(self.ends, at, side="right")
+        risen = self.start_weight[begun] * at - self.start_moment[begun]
+        fallen = self.end_weight[over] * at - self.end_moment[over]
+        return risen - fallen
+
+
+class Occupancy:
+    """Weighted intervals [start, end) by worker code. Intervals without start, end or worker are left out."""
+
+    def __init__(self, workers: Codes, starts: Floats, ends: Floats, weights: Floats | None = None):
+        """All arrays have one length; weights default to 1, so that levels are counts."""
+        weights = np.ones(len(starts)) if weights is None else weights
+        known = (
+            np.isfinite(starts) & np.isfinite(ends) & np.isfinite(weights) & (ends > starts) & (workers != 0)
+        )
+        workers, starts, ends, weights = workers[known], starts[known], ends[known], weights[known]
+        self._lines: dict[int, _Line] = {}
+        order = np.argsort(workers, kind="stable")
+        codes, first = np.unique(workers[order], return_index=True)
+        for code, members in zip(codes, np.split(order, first[1:]), strict=True):
+            self._lines[int(code)] = _line(starts[members], ends[members], weights[members])
+
+    @property
+    def workers(self) -> list[int]:
+        """Codes of the workers that have any interval."""
+        return list(self._lines)
+
+    def level(self, workers: Codes, at: Floats) -> Floats:
+        """Level of each worker at each instant; 0 for a worker without intervals."""
+        return self._each(workers, lambda line, chosen: line.level(at[chosen]), len(at))
+
+    def mean(self, workers: Codes, since: Floats, until: Floats) -> Floats:
+        """Average level of each worker over [since, until]; the level itself where the two are equal."""
+        width = np.asarray(until - since)
+
+        def one(line: _Line, chosen: NDArray[np.intp]) -> Floats:
+            area = line.integral(until[chosen]) - line.integral(since[chosen])
+            stretch = width[chosen]
+            return np.where(
+                stretch > 0, area / np.where(stretch > 0, stretch, 1.0), line.level(since[chosen])
+            )
+
+        return self._each(workers, one, len(since))
+
+    def total(self, at: Floats) -> Floats:
+        """Level of all workers together."""
+        out = np.zeros(len(at))
+        for line in self._lines.values():
+            out += line.level(at)
+        return out
+
+    def series(self, worker: int, edges: Floats) -> Floats:
+        """Average level of one worker between consecutive edges."""
+        line = self._lines.get(worker)
+        if line is None:
+            return np.zeros(max(0, len(edges) - 1))
+        return np.diff(line.integral(edges)) / np.diff(edges)
+
+    def peak(self, worker: int) -> float:
+        """Highest level a worker ever has."""
+        line = self._lines.get(worker)
+        return float(line.level(line.starts).max()) if line is not None and len(line.starts) else 0.0
+
+    def _each(self, workers: Codes, read, size: int) -> Floats:  # type: ignore[no-untyped-def]
+        out = np.zeros(size)
+        if not size:
+            return out
+        order = np.argsort(workers, kind="stable")
+        codes, first = np.unique(workers[order], return_index=True)
+        for code, members in zip(codes, np.split(order, first[1:]), strict=True):
+            line = self._lines.get(int(code))
+            if line is not None:
+                out[members] = read(line, members)
+        return out
+
+
+def _line(starts: Floats, ends: Floats, weights: Floats) -> _Line:
+    by_start, by_end = np.argsort(starts, kind="stable"), np.argsort(ends, kind="stable")
+    s, ws = starts[by_start], weights[by_start]
+    e, we = ends[by_end], weights[by_end]
+    zero = np.zeros(1)
+    return _Line(
+        s,
+        np.concatenate([zero, np.cumsum(ws)]),
+        np.concatenate([zero, np.cumsum(ws * s)]),
+        e,
+        np.concatenate([zero, np.cumsum(we)]),
+        np.concatenate([zero, np.cumsum(we * e)]),
+    )

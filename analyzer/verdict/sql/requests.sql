@@ -1,0 +1,56 @@
+-- What verdicts read of requests, one row each; the window is widened by the caller, `inside` marks the requests asked for.
+-- Durations are seconds, instants seconds from the request's start; nan: not known. Names are hashes, see names.sql.
+SELECT
+    reinterpretAsUInt64(substring(toString(request_key), 1, 8)) AS key_a,
+    reinterpretAsUInt64(substring(toString(request_key), 9, 8)) AS key_b,
+    started_ns,
+    toUInt8(started_ns >= {inside_from_ns:Int64}
+        AND ({only_tenant:String} = '' OR tenant = {only_tenant:String})
+        AND ({only_route:String} = '' OR route = {only_route:String})
+        AND ({only_cohort:String} = '' OR cohort = {only_cohort:String})
+        AND ({only_worker:String} = '' OR prefill_worker = {only_worker:String} OR decode_worker = {only_worker:String})
+        AND ({only_pool:String} IN ('', 'router')
+            OR ({only_pool:String} = 'prefill' AND prefill_worker != '')
+            OR ({only_pool:String} = 'decode' AND decode_worker != '')
+            OR ({only_pool:String} = 'colocated' AND prefill_worker != '' AND prefill_worker = decode_worker))) AS inside,
+    ifNull(toFloat64(toUnixTimestamp64Nano(ended_at) - started_ns) / 1e9, nan) AS lasted,
+    toUInt8(objective - 1) AS objective,
+    toUInt8(transform(account, ['met', 'missed', 'cancelled', 'invalid', 'incomplete'], [0, 1, 2, 3, 4], 4)) AS account,
+    toUInt8(transform(toString(outcome), ['ok', 'cancelled', 'interrupted', 'rejected', 'invalid', 'timeout', 'error'], [1, 2, 3, 4, 5, 6, 7], 0)) AS outcome,
+    toUInt8(answered) AS answered,
+    toUInt8(censored) AS censored,
+    toUInt8(attempts) AS attempts,
+    ifNull(toFloat64(ttft_ns) / 1e9, nan) AS ttft,
+    ifNull(tpot_ns / 1e9, nan) AS tpot,
+    ifNull(toFloat64(ttft_uncertainty_ns) / 1e9, nan) AS ttft_uncertainty,
+    if(empty(exposed_ns), arrayWithConstant(12, nan), arrayMap(x -> toFloat64(x) / 1e9, exposed_ns)) AS exposed,
+    if(empty(exposed_decode_ns), arrayWithConstant(6, nan), arrayMap(x -> toFloat64(x) / 1e9, exposed_decode_ns)) AS exposed_decode,
+    if(empty(phase_ns), arrayWithConstant(11, nan), arrayMap(x -> toFloat64(x) / 1e9, phase_ns)) AS lasted_by_phase,
+    if(empty(phase_from_ns), arrayWithConstant(11, nan), arrayMap(x -> if(x = -9223372036854775808, nan, toFloat64(x) / 1e9), phase_from_ns)) AS phase_from,
+    if(empty(phase_until_ns), arrayWithConstant(11, nan), arrayMap(x -> if(x = -9223372036854775808, nan, toFloat64(x) / 1e9), phase_until_ns)) AS phase_until,
+    toFloat64(preempted_ns) / 1e9 AS preempted,
+    ifNull(toFloat64(stalled_ns) / 1e9, nan) AS stalled,
+    toFloat64(arraySum(c -> c.2, composites)) / 1e9 AS composite,
+    cityHash64(toString(prefill_worker)) * (prefill_worker != '') AS prefill_worker,
+    cityHash64(toString(decode_worker)) * (decode_worker != '') AS decode_worker,
+    cityHash64(request_id) * (request_id != '') AS request_id,
+    cityHash64(conversation_id) * (conversation_id != '') AS conversation,
+    cityHash64(toString(tenant)) AS tenant,
+    cityHash64(toString(model)) AS model,
+    cityHash64(toString(system)) AS system,
+    ifNull(toFloat64(input_tokens), nan) AS input_tokens,
+    ifNull(toFloat64(output_tokens), nan) AS output_tokens,
+    ifNull(toFloat64(cached_tokens), nan) AS cached_tokens,
+    ifNull(toFloat64(local_prompt_tokens), nan) AS local_prompt_tokens,
+    toUInt8(local_prompt_reason = 'append') AS appended,
+    toUInt32(spans) AS spans,
+    toUInt32(duplicate_spans) AS duplicate_spans,
+    toUInt32(late_spans) AS late_spans,
+    toUInt8(has(joined_by, 'request_id')) AS joined_by_id,
+    toUInt8(has(notes, 'success_status_masks_failure')) AS masked,
+    toUInt8(has(notes, 'impossible_duration')) AS impossible
+FROM judged_requests(
+    from_ns = {from_ns:Int64}, to_ns = {to_ns:Int64}, model = {model:String}, tenant = '', route = '', cohort = '', pool = '', worker = '',
+    objective_models = {objective_models:Array(String)}, objective_routes = {objective_routes:Array(String)},
+    objective_tenants = {objective_tenants:Array(String)}, objective_buckets = {objective_buckets:Array(String)},
+    objective_ttft_ns = {objective_ttft_ns:Array(Int64)}, objective_tpot_ns = {objective_tpot_ns:Array(Float64)})

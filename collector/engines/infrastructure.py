@@ -1,0 +1,109 @@
+"""What surrounds the engines: DCGM, node exporter, kube-state-metrics, process metrics, llm-d's scheduler.
+
+These name the machine or the pod that they watch; it is the worker when it carries the same name.
+"""
+
+from collector.engines.rules import Adapter
+from collector.engines.signals import SignalRule, UnmappedMetric
+
+_POD = ("exported_pod", "pod")
+_MIB = 1048576.0
+
+_DCGM = (
+    SignalRule(
+        "DCGM_FI_DEV_GPU_UTIL",
+        "gpu_busy_fraction",
+        0.01,
+        part_label="gpu",
+        worker_labels=_POD,
+        note="per cent of time with any kernel, not of the GPU's capacity",
+    ),
+    SignalRule(
+        "DCGM_FI_DEV_FB_USED_PERCENT",
+        "gpu_memory_used_fraction",
+        part_label="gpu",
+        worker_labels=_POD,
+        note="a fraction 0-1 whatever its name says",
+    ),
+    SignalRule(
+        "DCGM_FI_DEV_FB_USED", "gpu_memory_used_bytes", _MIB, part_label="gpu", worker_labels=_POD, note="MiB"
+    ),
+    SignalRule(
+        "DCGM_FI_DEV_FB_FREE", "gpu_memory_free_bytes", _MIB, part_label="gpu", worker_labels=_POD, note="MiB"
+    ),
+    SignalRule("gpu_memory_used_ratio", "gpu_memory_used_fraction", part_label="gpu", rank=2),
+)
+
+_NODE = (
+    SignalRule("node_network_transmit_bytes_total", "nic_bytes_total", part="transmit", part_label="device"),
+    SignalRule("node_network_receive_bytes_total", "nic_bytes_total", part="receive", part_label="device"),
+    SignalRule(
+        "node_infiniband_port_data_transmitted_bytes_total",
+        "nic_bytes_total",
+        part="transmit",
+        part_label="device",
+        note="bytes; the port's own counter is in words of four",
+    ),
+    SignalRule(
+        "node_infiniband_port_data_received_bytes_total",
+        "nic_bytes_total",
+        part="receive",
+        part_label="device",
+    ),
+    SignalRule(
+        "node_cpu_seconds_total",
+        "cpu_busy_cores",
+        as_rate=True,
+        where=(("mode", "!idle"), ("mode", "!iowait"), ("mode", "!steal")),
+    ),
+)
+
+_PROCESS = (
+    SignalRule("process_cpu_seconds_total", "cpu_busy_cores", as_rate=True, part="process"),
+    SignalRule("process_cpu_cores_used", "cpu_busy_cores", part_label="process"),
+    SignalRule("process_start_time_seconds", "process_start_time", note="Unix seconds"),
+)
+
+_KUBERNETES = (
+    SignalRule("up", "up", worker_labels=_POD),
+    SignalRule("kube_pod_status_ready", "pod_ready", where=(("condition", "true"),), worker_labels=_POD),
+    SignalRule("kube_pod_container_status_restarts_total", "pod_restarts_total", worker_labels=_POD),
+)
+
+_ENDPOINT = ("model_server_endpoint", "name")
+_LLM_D = (
+    SignalRule("llm_d_epp_request_running", "requests_in_flight", pool="router", moves=True),
+    SignalRule("llm_d_epp_inflight_requests", "requests_in_flight", pool="router", rank=2),
+    SignalRule(
+        "llm_d_epp_request_error_total", "failed_requests_total", part_label="error_code", pool="router"
+    ),
+    SignalRule("llm_d_epp_flow_control_queue_size", "queue_depth", pool="router"),
+    SignalRule(
+        "llm_d_epp_per_endpoint_queue_size", "queue_depth", part="router_view", worker_labels=_ENDPOINT
+    ),
+)
+
+_WEB = (
+    SignalRule("requests_total", "requests_total", part_label="source", pool="router"),
+    SignalRule("http_requests_total", "failed_requests_total", where=(("code", "5*"),)),
+    SignalRule("http_requests_total", "failed_requests_total", where=(("status", "5*"),)),
+    SignalRule("aborts_total", "aborted_requests_total"),
+    SignalRule("prefix_cache_hit_ratio", "prefix_hit_fraction"),
+)
+
+ADAPTER = Adapter(
+    name="infrastructure",
+    title="DCGM, node exporter, kube-state-metrics, llm-d's scheduler",
+    rules=(),
+    switch_on="send the exporters' metrics through an OpenTelemetry Collector to HOST:4317",
+    checked_against="the exporters' documentation",
+    known_lies=("DCGM_FI_DEV_GPU_UTIL is 100 while a single small kernel spins",),
+    signals=(*_DCGM, *_NODE, *_PROCESS, *_KUBERNETES, *_LLM_D, *_WEB),
+    unmapped=(
+        UnmappedMetric("health_status", "the HTTP status of a probe (200 is well), no number to scale"),
+        UnmappedMetric(
+            "gateway_first_byte_written_seconds_p50",
+            "a quantile the exporter formed: it can't be added up or cut by window",
+        ),
+    ),
+)

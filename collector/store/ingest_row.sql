@@ -1,0 +1,1 @@
+SELECT * FROM ingest_log WHERE ingest_sequence = {s:UInt64}

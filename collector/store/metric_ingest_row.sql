@@ -1,0 +1,1 @@
+SELECT * FROM metric_ingest_log WHERE ingest_sequence = {s:UInt64}

@@ -1,0 +1,87 @@
+"""Reads ClickHouse's Native format into numpy arrays, without a Python loop over rows of numbers.
+
+Native is column by column: per block the number of columns and rows, then for each column its name, type and
+values (ClickHouse docs, Formats, Native). Read here: fixed-size numbers, Enum8, DateTime, fixed-length arrays
+of numbers, and text. What is Nullable or LowCardinality is to be cast away in the statement.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[np.generic]
+
+_NUMBERS: Mapping[str, str] = {
+    "UInt8": "<u1", "UInt16": "<u2", "UInt32": "<u4", "UInt64": "<u8", "Bool": "<u1",
+    "Int8": "<i1", "Int16": "<i2", "Int32": "<i4", "Int64": "<i8",
+    "Float32": "<f4", "Float64": "<f8",
+}  # fmt: skip
+
+
+class NativeReader:
+    """Walks over the bytes of a Native answer."""
+
+    def __init__(self, data: bytes):
+        self._data = memoryview(data)
+        self._at = 0
+
+    def columns(self) -> dict[str, Column]:
+        """Return all blocks joined, by column name; empty when the answer had no block at all.
+
+        Raises ValueError for a type that is not read here.
+        """
+        parts: dict[str, list[Column]] = {}
+        while self._at < len(self._data):
+            columns, rows = self._varint(), self._varint()
+            for _ in range(columns):
+                name, type_ = self._text(), self._text()
+                parts.setdefault(name, []).append(self._column(type_, rows))
+        return {name: _joined(found) for name, found in parts.items()}
+
+    def _column(self, type_: str, rows: int) -> Column:
+        if type_ in _NUMBERS:
+            return self._numbers(_NUMBERS[type_], rows)
+        if type_ == "String":
+            return np.array([self._text() for _ in range(rows)], dtype=object)
+        if type_.startswith("Array(") and type_[6:-1] in _NUMBERS:
+            return self._arrays(_NUMBERS[type_[6:-1]], rows)
+        raise ValueError(f"column type {type_} is not read as an array: cast it in the statement")
+
+    def _arrays(self, dtype: str, rows: int) -> Column:
+        """Arrays of one length become a matrix (rows, length)."""
+        ends = self._numbers("<u8", rows)
+        flat = self._numbers(dtype, int(ends[-1]) if rows else 0)
+        width = int(ends[0]) if rows else 0
+        if not np.array_equal(ends, np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(width)):
+            raise ValueError("arrays of different lengths cannot be read as a matrix")
+        return flat.reshape(rows, width)
+
+    def _numbers(self, dtype: str, count: int) -> Column:
+        size = np.dtype(dtype).itemsize * count
+        found = np.frombuffer(self._data, dtype, count, self._at)
+        self._at += size
+        return found
+
+    def _text(self) -> str:
+        length = self._varint()
+        found = bytes(self._data[self._at : self._at + length]).decode("utf-8", "replace")
+        self._at += length
+        return found
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._data[self._at]
+            self._at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number
+            shift += 7
+
+
+def _joined(parts: list[Column]) -> Column:
+    filled = [part for part in parts if len(part)]
+    if not filled:
+        return parts[0]
+    return filled[0] if len(filled) == 1 else np.concatenate(filled)
