@@ -6,7 +6,18 @@ from analyzer.cli.options import JsonOption, with_settings
 
 
 @with_settings(
-    "data", "api", "otlp_grpc", "otlp_http", "slo", "import_max_bytes", "body_max_bytes", "query_threads"
+    "data",
+    "api",
+    "otlp_grpc",
+    "otlp_http",
+    "clickhouse_http",
+    "slo",
+    "retention_spans",
+    "retention_requests",
+    "retention_rollups",
+    "import_max_bytes",
+    "body_max_bytes",
+    "query_threads",
 )
 def serve(settings: Any, json: JsonOption = False) -> None:
     """Receive telemetry, rebuild requests, answer over REST, until interrupted.
@@ -43,5 +54,5 @@ def _announce(addresses: dict[str, str], data: str, as_json: bool) -> None:
         print(dumps({**addresses, "data": data}), flush=True)
         return
     for name, address in addresses.items():
-        print(f"{name:10} {address}", flush=True)
-    print(f"{'data':10} {data}", flush=True)
+        print(f"{name:16} {address}", flush=True)
+    print(f"{'data':16} {data}", flush=True)

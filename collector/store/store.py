@@ -74,6 +74,11 @@ class Store:
         return cls(None if str(target) == ":memory:" else Path(target))
 
     @property
+    def target(self) -> str:
+        """Where the embedded engine has it, as further handles of this process must name it."""
+        return os.path.realpath(self.path) if self.path else ":memory:"
+
+    @property
     def last_sequence(self) -> int:
         """Sequence of the newest stored insert; everything up to it can be read."""
         return self._sequence
