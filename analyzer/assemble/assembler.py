@@ -35,6 +35,9 @@ REVIEW_S = 6 * 3600
 REVIEW_EVERY_S = 5.0
 """How often (seconds, at most) requests are judged again while nothing new arrives."""
 
+MAX_PAUSE_S = 3.0
+"""Longest pause (seconds) between steps while there is something to do: what a slow machine may be behind."""
+
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
 
@@ -97,8 +100,8 @@ class Assembler:
         return Progress(self._taken, self._store.last_sequence, self._last_step_s)
 
     def start(self, interval_s: float = 0.5) -> None:
-        """Assemble on a thread: at least every `interval_s`, less often when a step costs more than a
-        quarter of it.
+        """Assemble on a thread: every `interval_s`, less often where a step takes long, so that receiving
+        keeps most of the machine, but at least every `MAX_PAUSE_S`.
         """
         self._thread = threading.Thread(target=self._run, args=(interval_s,), name="assembler", daemon=True)
         self._thread.start()
@@ -153,7 +156,7 @@ class Assembler:
                 log.exception("assembly step failed; it will be tried again")
                 self._stop.wait(2.0)
                 continue
-            pause = max(interval_s, 6 * self._last_step_s) if busy else interval_s
+            pause = min(max(interval_s, 6 * self._last_step_s), MAX_PAUSE_S) if busy else interval_s
             if self._taken < self._store.last_sequence - STEP_SEQUENCES:
                 pause = 0.0
             self._wake.wait(pause)

@@ -172,6 +172,8 @@ class SpanRule:
     kv: tuple[Kv, ...] = ()
     ignored: str = ""
     """Why nothing is read from these spans, when that is so."""
+    needs: str = ""
+    """What must be added to the system before it emits such spans."""
 
     @property
     def key(self) -> str:
