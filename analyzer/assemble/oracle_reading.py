@@ -102,6 +102,8 @@ def read_by_rule(
         for fact in rule.facts
         if fact.role in (Role.ANY, role) and _holds(fact.where, span)
     ]
+    # Whose the process is outranks what its spans say.
+    facts.append(("tenant", 0, span.process.get("pd.tenant")))
     kept = tuple(fact for fact in facts if fact[2])
     return Reading(span, rule, adapter.name, role, tuple(intervals), tuple(marks), kept, impossible)
 

@@ -82,6 +82,8 @@ def process(rng: random.Random, pool: str = "") -> Process:
         pairs.append(("pd.pool", pool))
     if rng.random() < 0.3:
         pairs.append(("pd.cohort", rng.choice(("a", "b", "コホート"))))
+    if rng.random() < 0.3:
+        pairs.append(("pd.tenant", rng.choice(("acme", "globex"))))
     return Process(tuple(pairs))
 
 
