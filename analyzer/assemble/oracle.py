@@ -288,9 +288,7 @@ class _Request:
         return round(stalled) if 0 < stalled < ABSURD_NS else 0
 
     def _extents(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Per phase, when its intervals began and ended after the start: the last attempt's, all the
-        router's.
-        """
+        """Per phase, begins and ends of its intervals, from the start; of the router every attempt counts."""
         for phase in Phase:
             anyhow = phase in (Phase.ROUTER_QUEUE, Phase.TOKENIZE)
             mine = [i for i in self.intervals if i.phase is phase and (anyhow or i.attempt == self.attempts)]
