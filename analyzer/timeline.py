@@ -90,7 +90,7 @@ def lost_to_retries(intervals: Sequence[Interval], start_ns: int, end_ns: int) -
 
 
 def exposed(intervals: Sequence[Interval], start_ns: int, end_ns: int) -> dict[str, int]:
-    """Exposed time by TTFT part in [start, end], adding up to it: a segment is its earliest active phase's."""
+    """Exposed time by TTFT part in [start, end], adding up to it; a segment is its earliest phase's."""
     parts = dict.fromkeys(TTFT_PARTS, 0)
     for width, owner in _owners(intervals, start_ns, end_ns):
         parts[owner if isinstance(owner, str) else "unattributed"] += width
@@ -115,8 +115,8 @@ def decode_parts(
 ) -> dict[str, int]:
     """The decode interval [first token, last token] by part; adds up to its length.
 
-    Preempted time is not running, a prompt computed again or KV still arriving is named as such. When the
-    reader stalled is not known, only for how long: that is taken from time nothing explains, then from running.
+    Preempted time is not running; a prompt computed again or KV still arriving is named as such. Where it is
+    known only for how long the reader stalled, that is taken from time nothing explains, then from running.
     """
     parts = dict.fromkeys(DECODE_PARTS, 0)
     counted = cut_superseded(intervals)
