@@ -8,9 +8,7 @@ from pathlib import Path
 
 
 def main(render: Callable[[], str], arguments: Sequence[str] | None = None) -> int:
-    """Write a page to PATH; with --check only compare, print the difference and return 1 when there is
-    one.
-    """
+    """Write a page to PATH. With --check only compare: print the difference, return 1 if there is one."""
     parser = argparse.ArgumentParser(description="Writes a page of the docs from a table in the code.")
     parser.add_argument("path", metavar="PATH", type=Path)
     parser.add_argument("--check", action="store_true", help="compare only; exit code 1 when PATH is stale")

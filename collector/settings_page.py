@@ -11,11 +11,9 @@ _HEAD = """\
 <!-- Made from collector/settings.py by `make docs`; edit there. -->
 
 Every setting has one name, and three ways to give it. A flag wins over the environment, that over the YAML
-file
-(`--config FILE` or `PDSCOPE_CONFIG`), that over the default. A command offers only the flags that matter to
-it:
-`pdscope COMMAND --help` lists them. A value that can't be right is refused with its setting and where it
-came from.
+file (`--config FILE` or `PDSCOPE_CONFIG`), that over the default. A command offers only the flags that matter
+to it: `pdscope serve --help` lists those of the server. A value that can't be right is refused, naming its
+setting and where it came from.
 
 """
 
@@ -30,9 +28,8 @@ slo: /etc/pdscope/slo.yaml
 ```
 
 Objectives have a file of their own (`slo`), described in the [README](../README.md#say-what-you-promised).
-The tap takes
-flags alone (`pdscope tap --help`). The traced KV connector runs inside vLLM and reads its own environment
-variables, see [Instrumenting](instrumenting.md#the-traced-kv-connector-for-vllm).
+The tap takes flags alone (`pdscope tap --help`). The traced KV connector runs inside vLLM and reads its own
+environment variables, see [Instrumenting](instrumenting.md#the-traced-kv-connector-for-vllm).
 """
 
 _SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))

@@ -111,7 +111,7 @@ def _heading(found: dict[str, Any]) -> Text:
         for name in ("input", "output", "cached")
         if found[f"{name}_tokens"] is not None
     )
-    text.append(f"{_workers(found)}; tokens: {', '.join(tokens) or 'not known'}\n")
+    text.append(f"{_workers(found)}\ntokens: {', '.join(tokens) or 'not known'}\n")
     return text
 
 

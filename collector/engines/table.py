@@ -19,15 +19,15 @@ _HEAD = """\
 |---|---|
 | observed | a span covers this phase and nothing else |
 | derived | worked out from times and durations that spans carry |
-| bounded | known to lie within a longer time that several phases share; counted as `unattributed`, shown as
-"within …" | | – | nothing tells; the time counts as `unattributed`, or lies within a neighbour |
+| bounded | lies within a longer time that several phases share; is part of `unattributed`, shown as "within …" |
+| – | nothing tells; the time counts as `unattributed`, or lies within a neighbour |
 
 What an engine does not tell, the [instruments](instrumenting.md) can: the tap, the traced KV connector,
 PhaseTracer. They speak pdscope's own convention, the first column.
 
 Metrics decide between causes that look alike in one request. pdscope takes them over OTLP: let an
-OpenTelemetry
-Collector scrape the engines' `/metrics` and send them on, as the [README](../README.md#metrics) shows.
+OpenTelemetry Collector scrape the engines' `/metrics` and send them on, as the
+[README](../README.md#metrics) shows.
 
 """
 
