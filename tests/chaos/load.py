@@ -106,10 +106,8 @@ class Senders:
                         call(pending[1], timeout=20)
                     except grpc.RpcError as error:
                         with self._lock:
-                            if error.code() in (
-                                grpc.StatusCode.RESOURCE_EXHAUSTED,
-                                grpc.StatusCode.UNAVAILABLE,
-                            ) and "pdscope" in str(error.details()):
+                            # pdscope says in words why it refuses; a broken connection has none.
+                            if "grpc-status-details-bin" in dict(error.trailing_metadata() or ()):
                                 self.tally.refused += 1
                             else:
                                 self.tally.cut += 1

@@ -5,11 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from analyzer.assemble.assembler import Assembler
+from collector.journal import Journal
+from collector.receive.metrics import ReceiveMetrics
+from collector.receive.replay import replay_journal
 from collector.store import Store
 from tests.chaos.load import SPANS_PER_REQUEST, Tally
 from tests.paths import PROJECT
@@ -25,6 +30,13 @@ class Served:
     port: int
     api: str
 
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
+
     def kill(self) -> None:
         """As a power cut would, but for the disk's own cache."""
         os.kill(self.process.pid, signal.SIGKILL)
@@ -36,15 +48,20 @@ class Served:
         self.process.communicate(timeout=60)
 
 
-def serve(data: Path, *options: str, log: Path | None = None, **environ: str) -> Served:
+def serve(
+    data: Path,
+    *options: str,
+    log: Path | None = None,
+    program: Sequence[str] = ("-m", "analyzer.cli.main"),
+    **environ: str,
+) -> Served:
     """Start it; returns when it receives."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PDSCOPE_")}
     with open(log or os.devnull, "a") as errors:
         process = subprocess.Popen(
             [
                 sys.executable,
-                "-m",
-                "analyzer.cli.main",
+                *program,
                 "serve",
                 "--json",
                 "--data",
@@ -69,6 +86,9 @@ def check_assembled(data: Path, tally: Tally, say: Callable[[str], object] = pri
     """Every acknowledged request is one assembled row of its four spans, however often they were stored."""
     store = Store.open(data)
     try:
+        journal = Journal(data / "journal")
+        waiting = replay_journal(journal, store, ReceiveMetrics(CollectorRegistry()))
+        journal.close()
         Assembler(store).catch_up()
         rows = store.query(
             "SELECT request_id, spans, duplicate_spans FROM requests FINAL WHERE NOT tombstone"
@@ -88,6 +108,7 @@ def check_assembled(data: Path, tally: Tally, say: Callable[[str], object] = pri
     ]
     copies = sum(duplicates for found in rows_by_id.values() for _, duplicates in found)
     say(
+        f"{waiting:,} bytes replayed at the end; "
         f"acknowledged {len(tally.acknowledged)} requests of {SPANS_PER_REQUEST} spans, "
         f"assembled {len(rows_by_id)}: missing {len(missing)}, twice {len(twice)}, not whole {len(partial)}; "
         f"span rows {stored}, of them copies {copies}; answers cut off {tally.cut}, refused {tally.refused}"
