@@ -112,12 +112,8 @@ class Pools:
 
     def kv_capacity(self, workers: Codes) -> Floats:
         """Tokens each worker's cache can hold; nan where it does not say."""
-        out = np.full(len(workers), np.nan)
-        for worker in np.unique(workers).tolist():
-            series = self.readings.series("kv_capacity_tokens", worker)
-            if series is not None:
-                out[workers == worker] = series.high
-        return out
+        blocks, each = self._most(workers, "kv_capacity_blocks"), self._most(workers, "kv_block_tokens")
+        return np.fmax(self._most(workers, "kv_capacity_tokens"), blocks * each)
 
     def decode_full(self, workers: Codes, since: Floats, until: Floats) -> tuple[Flags, Flags]:
         """Whether each decode worker lacked room during a wait, and whether gauges say so (else derived).

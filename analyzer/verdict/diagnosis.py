@@ -158,7 +158,24 @@ def _answers(s: Situation, found: Attribution) -> list[CauseAnswer]:
                 rule.next_step if rule else _WITHOUT_RULE,
             )
         )
-    return out
+    return out + _behind_orphans(s, out)
+
+
+ORPHANS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED)
+
+
+def _behind_orphans(s: Situation, answers: list[CauseAnswer]) -> list[CauseAnswer]:
+    """`cancelled`, without a share of its own, where the orphans that are to blame were left by departed clients."""
+    blamed = [answer for answer in answers if answer.cause in ORPHANS and answer.share >= 0.05]
+    if not blamed or any(answer.cause is Cause.CANCELLED for answer in answers):
+        return []
+    owners = s.transfers.request[s.ledger.transfer[s.ledger.orphan]]
+    left = s.requests.outcome[owners] == Outcome.CANCELLED
+    if left.mean() < 0.2:
+        return []
+    evidence = [Evidence("orphans_of_cancelled_requests", float(left.sum()), "hand-offs")]
+    step = "Let a cancellation reach both pools: the KV of departed clients is what fills the cache."
+    return [CauseAnswer(Cause.CANCELLED, 0.0, 0.0, None, None, 0, blamed[0].confidence, evidence, step)]
 
 
 _WITHOUT_RULE = "Switch on what is listed as missing; then ask again."

@@ -108,9 +108,18 @@ def _part_codes(store: Columns) -> dict[str, int]:
     return dict(zip(parts, (int(code) for code in found["code"]), strict=True))
 
 
+_WIDTHS = {"exposed": 12, "exposed_decode": 6, "lasted_by_phase": 11, "phase_from": 11, "phase_until": 11}
+
+
+class _Empty(dict[str, Any]):
+    """Columns of an answer without rows, which Native sends without any header."""
+
+    def __missing__(self, name: str) -> Any:
+        return np.zeros((0, _WIDTHS[name])) if name in _WIDTHS else np.zeros(0, np.uint64)
+
+
 def _requests(raw: Raw, origin_ns: int, objectives: Objectives) -> Requests:
-    if not raw:
-        raise LookupError("the statement for requests gave no columns")
+    raw = raw or _Empty()
     start = (raw["started_ns"] - origin_ns) / 1e9
     limits = np.array([[item.ttft, item.tpot] for item in objectives.items])
     at = raw["objective"].astype(np.intp)
@@ -124,7 +133,7 @@ def _requests(raw: Raw, origin_ns: int, objectives: Objectives) -> Requests:
     }
     flags = ("inside", "answered", "censored", "appended", "joined_by_id", "masked", "impossible")
     given |= {name: raw[name].astype(bool) for name in flags}
-    return Requests(**{name: given.get(name, raw.get(name)) for name in table_fields(Requests)})
+    return Requests(**{name: given[name] if name in given else raw[name] for name in table_fields(Requests)})
 
 
 _INSTANTS = {
@@ -144,12 +153,13 @@ _INSTANTS = {
 
 
 def _transfers(raw: Raw, requests: Requests, origin_ns: int) -> Transfers:
+    raw = raw or _Empty()
     given: dict[str, Any] = {
         name: np.where(raw[column] > 0, (raw[column] - origin_ns) / 1e9, np.nan)
         for name, column in _INSTANTS.items()
     }
     given["request"] = positions(requests.key, np.column_stack([raw["key_a"], raw["key_b"]]).astype(np.uint64))
-    found = Transfers(**{name: given.get(name, raw.get(name)) for name in table_fields(Transfers)})
+    found = Transfers(**{name: given[name] if name in given else raw[name] for name in table_fields(Transfers)})
     return take(found, np.flatnonzero(found.request >= 0))
 
 

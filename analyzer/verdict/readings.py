@@ -12,6 +12,8 @@ SIGNALS: tuple[str, ...] = (
     "running",
     "kv_used_fraction",
     "kv_capacity_tokens",
+    "kv_capacity_blocks",
+    "kv_block_tokens",
     "requests_in_flight",
     "oldest_request_age",
     "gpu_busy_fraction",

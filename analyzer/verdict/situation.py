@@ -21,6 +21,8 @@ BUSY_RATIO = 1.5
 """Mean wait ÷ mean service from which on a pool is short of capacity: 75 % load of an M/D/1 queue."""
 AROUND_S = 30.0
 """Half the stretch over which a pool's own ratio is taken, at least."""
+STEPS_TO_JOIN = 2.0
+"""Decode takes a request in between steps: the one under way ends, the next one plans it."""
 TOKENIZE_S_PER_TOKEN = 2e-6
 """What a fast tokenizer takes, so that only slower ones count: supplied, from public tokenizer benchmarks."""
 
@@ -103,7 +105,9 @@ class Situation:
         expected = self.of_hand_off(self.moving.expected)
         normal[:, PART["kv_transfer"]] = self._or_itself(expected, "kv_transfer")
         step = self.of(r.tpot)
-        normal[:, PART["first_decode_step"]] = np.where(np.isfinite(step), step, self.pools.step_time)
+        step = np.where(np.isfinite(step), step, self.pools.step_time)
+        normal[:, PART["first_decode_step"]] = step
+        normal[:, PART["decode_queue"]] = STEPS_TO_JOIN * step
         out: Floats = np.maximum(exposed - normal, 0.0)
         return out
 

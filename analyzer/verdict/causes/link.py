@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analyzer.occupancy import Occupancy
+from analyzer.occupancy import Occupancy, groups
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Codes, Flags, Floats
 
@@ -52,16 +52,31 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
     concurrency = under_way.mean(codes, since, until)
     aggregate = rate.mean(codes, since, until)
     shared, slope = np.zeros(len(t), bool), np.full(len(t), np.nan)
+    beside_its_pair = _beside_its_pair(s, took)
     for code in np.unique(codes[codes != 0]).tolist():
         own = (codes == code) & np.isfinite(took) & (t.bytes > 0)
         if own.sum() < ENOUGH:
             continue
-        per_byte, many = np.log(took[own] / t.bytes[own]), np.log(np.maximum(concurrency[own], 1.0))
-        found = _slope(many, per_byte)
+        found = _slope(np.log(np.maximum(concurrency[own], 1.0)), beside_its_pair[own])
         at_line = aggregate[own] >= LINE_USE * np.where(np.isfinite(t.link_gb_s[own]), t.link_gb_s[own], np.inf)
         slope[own] = found
         shared[own] = (concurrency[own] >= 1.5) & ((found >= GROWS) | (at_line & (concurrency[own] >= 2)))
     return Sharing(concurrency, shared, aggregate, slope)
+
+
+def _beside_its_pair(s: Situation, took: Floats) -> Floats:
+    """Logarithm of each transfer's time per byte over its pair's median.
+
+    Without this a slow pair looks shared: long transfers meet others more often.
+    """
+    t = s.transfers
+    per_byte = np.log(took / np.where(t.bytes > 0, t.bytes, np.nan))
+    out = per_byte.copy()
+    for _, members in groups(t.producer * np.uint64(31) + t.consumer):
+        known = per_byte[members][np.isfinite(per_byte[members])]
+        if len(known):
+            out[members] -= np.median(known)
+    return out
 
 
 def _slope(x: Floats, y: Floats) -> float:
