@@ -41,7 +41,9 @@ class Occupancy:
     def __init__(self, workers: Codes, starts: Floats, ends: Floats, weights: Floats | None = None):
         """All arrays have one length; weights default to 1, so that levels are counts."""
         weights = np.ones(len(starts)) if weights is None else weights
-        known = np.isfinite(starts) & np.isfinite(ends) & np.isfinite(weights) & (ends > starts) & (workers != 0)
+        known = (
+            np.isfinite(starts) & np.isfinite(ends) & np.isfinite(weights) & (ends > starts) & (workers != 0)
+        )
         workers, starts, ends, weights = workers[known], starts[known], ends[known], weights[known]
         self._lines: dict[int, _Line] = {}
         for code, members in groups(workers):
@@ -63,7 +65,9 @@ class Occupancy:
         def one(line: _Line, chosen: NDArray[np.intp]) -> Floats:
             area = line.integral(until[chosen]) - line.integral(since[chosen])
             stretch = width[chosen]
-            return np.where(stretch > 0, area / np.where(stretch > 0, stretch, 1.0), line.level(since[chosen]))
+            return np.where(
+                stretch > 0, area / np.where(stretch > 0, stretch, 1.0), line.level(since[chosen])
+            )
 
         return self._each(workers, one, len(since))
 

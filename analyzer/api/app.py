@@ -13,6 +13,7 @@ from analyzer.api.errors import ErrorBody
 from analyzer.api.guard import Guard
 from analyzer.api.metrics import CallMetrics, StoreSize
 from analyzer.api.services import Services
+from analyzer.web.serve import mount
 
 PREFIX = "/api/v1"
 
@@ -60,6 +61,7 @@ def create_app(services: Services) -> FastAPI:
     for routes in (slo.router, requests.router, telemetry.router, imports.router):
         app.include_router(routes, prefix=PREFIX, responses=failures)
     app.include_router(health.router)
+    mount(app)
     errors.install(app)
     settings = services.settings
     app.add_middleware(

@@ -42,7 +42,7 @@ class CallMetrics:
         try:
             await self._app(scope, receive, noting)
         finally:
-            route = getattr(scope.get("route"), "path", "none")
+            route = getattr(scope.get("route"), "path_format", "none")
             method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "other"
             self._calls.labels(method, route, str(status)).inc()
             self._seconds.labels(route).observe(time.perf_counter() - began)

@@ -42,7 +42,7 @@ def list_requests(
 
 
 @router.get(
-    "/requests/{id}",
+    "/requests/{id:path}",
     summary="One request with its timeline",
     response_model=RequestDetailModel,
     responses={300: {"model": RequestsModel, "description": "Several requests bear the id: ask by `key`"}},
@@ -52,6 +52,7 @@ def one_request(
         str,
         Path(
             alias="id",
+            min_length=1,
             max_length=512,
             description="Key (32 hex digits), request id, client request id, or trace id.",
         ),

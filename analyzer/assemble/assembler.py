@@ -37,6 +37,9 @@ REVIEW_EVERY_S = 5.0
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
 
+SCRATCH = ("batch_traces", "batch_requests", "batch_spans", "batch_merged", "batch_timelines")
+"""Tables that hold one step's intermediate results."""
+
 DEFAULT_ROLES: tuple[tuple[str, Role], ...] = (
     (r"(?i)prefill", Role.PREFILL),
     (r"(?i)decode", Role.DECODE),
@@ -157,6 +160,7 @@ class Assembler:
     def _assemble(self, after: int, upto: int) -> None:
         window = {"after": after, "upto": upto}
         self._clear()
+        self._forget_cut_short(after)
         self._do("span_facts", window)
         self._do("batch_traces", window)
         self._name_requests(upto)
@@ -187,11 +191,23 @@ class Assembler:
     def _rebuild(self, upto: int) -> None:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
-        self._do("requests", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        self._do("merged", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        self._do("timelines", {})
+        self._do("requests", {})
         self._do("transfers", {"upto": upto})
 
+    def _forget_cut_short(self, after: int) -> None:
+        """Take back what a step that did not finish read, or its spans would count as sent twice."""
+        left = self._store.query(
+            "SELECT count() FROM span_facts WHERE ingest_sequence > {after:UInt64}", {"after": after}
+        )
+        if left[0][0]:
+            self._store.command(
+                "DELETE FROM span_facts WHERE ingest_sequence > {after:UInt64}", {"after": after}
+            )
+
     def _clear(self) -> None:
-        for table in ("batch_traces", "batch_requests", "batch_spans"):
+        for table in SCRATCH:
             self._store.command(f"TRUNCATE TABLE {table}")
 
     def _do(self, name: str, params: Mapping[str, object]) -> None:

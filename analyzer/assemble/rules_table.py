@@ -9,6 +9,12 @@ from collector.store import Store
 PHASE_CODE: dict[Phase, int] = {phase: code for code, phase in enumerate(Phase, start=1)}
 SOURCE_CODE: dict[Source, int] = {Source.OBSERVED: 1, Source.DERIVED: 2, Source.BOUNDED: 3}
 
+KV_TEXT = ("status", "reason", "connector", "transport", "source", "destination", "rank")
+KV_NUMBERS = (
+    "bytes", "tokens", "descriptors", "already_held_tokens", "post_ns", "wait_ns", "lease_ns", "lease_s", "link_gb_s",
+)  # fmt: skip
+"""What a KV event says, in the order in which the SQL finds it."""
+
 _COLUMNS = (
     "key", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt", "attempt_base",
     "intervals", "marks", "facts", "kv", "attributes",
@@ -76,7 +82,9 @@ def _interval(output: Interval | Composite) -> tuple[object, ...]:
 def _kv(output: Kv) -> tuple[object, ...]:
     return (
         list(output.where), output.event.value, output.id,
-        output.start.anchor, output.end.anchor, list(output.text), list(output.numbers),
+        output.start.anchor, output.end.anchor,
+        [dict(output.text).get(name, "") for name in KV_TEXT],
+        [next(((key, factor) for said, key, factor in output.numbers if said == name), ("", 1.0)) for name in KV_NUMBERS],
     )  # fmt: skip
 
 

@@ -8,12 +8,15 @@ import typer
 from analyzer.cli.errors import CommandError
 from analyzer.cli.explain import explain
 from analyzer.cli.import_ import import_
+from analyzer.cli.lazy import LazyGroup
 from analyzer.cli.report import report
 from analyzer.cli.serve import serve
+from analyzer.cli.tap import tap
 from collector.errors import CollectorError
 
 app = typer.Typer(
     name="pdscope",
+    cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -39,6 +42,7 @@ def pdscope(
 
     \b
     Examples:
+      pdscope demo                               see it work on real captures
       pdscope serve                              receive on 4317/4318, answer on 8080
       pdscope import capture.otlp.pb             load a capture
       pdscope report --from 2026-01-31T12:00:00Z
@@ -50,6 +54,7 @@ app.command()(serve)
 app.command("import")(import_)
 app.command()(report)
 app.command()(explain)
+app.command()(tap)
 
 
 def main() -> None:

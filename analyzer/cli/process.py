@@ -12,6 +12,7 @@ from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
 from analyzer.slo.objectives import load_objectives
+from analyzer.web.serve import mount
 from collector.errors import BadBody, CollectorError
 from collector.receive.formats import FileReport
 from collector.receive.import_files import import_stream
@@ -67,7 +68,9 @@ class Process:
                 ready=self._readiness,
                 settings=settings,
             )
-            self._rest = RestServer(create_app(services), settings.api)
+            app = create_app(services)
+            mount(app)
+            self._rest = RestServer(app, settings.api)
             self._ends.append(self._rest.stop)
             self._receiver = self._make_receiver(settings, registry) if receive else None
         except BaseException:

@@ -92,8 +92,9 @@ def _slowest(requests: list[dict[str, Any]]) -> Table:
         longest = max(exposed, key=lambda part: exposed[part]) if exposed else None
         table.add_row(
             _id(item),
-            ("≥ " if item["censored"] else "") + duration(item["ttft"]),
+            item["outcome"] or "–",
             longest or "–",
+            ("≥ " if item["censored"] else "") + duration(item["ttft"]),
             "–" if item["input_tokens"] is None else f"{item['input_tokens']:,}",
             duration(item["tpot"]),
             style=None if item["met"]["joint"] is not False else "red",

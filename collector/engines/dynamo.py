@@ -146,11 +146,12 @@ _REQUEST_TRACE = SpanRule(
     marks=(
         Mark("request_start", START, rank=3),
         Mark("request_end", END, rank=3),
-        # In bootstrap mode this is prefill's own first token, long before the client's: the last resort.
-        Mark("first_token", Instant("start", (("dynamo.trace.ttft_ms", _MS),)), rank=4),
-        Mark("last_token", END, rank=4, where=(("dynamo.trace.ttft_ms", "*"),)),
     ),
+    # Its ttft_ms stops at prefill's first token and says nothing of the client's: it is kept beside, never
+    # in its place.
     facts=(
+        Fact("engine_ttft_ms", "dynamo.trace.ttft_ms"),
+        Fact("kv_transfer_estimated_ms", "dynamo.trace.kv_transfer_estimated_latency_ms"),
         Fact("request_id", "dynamo.trace.request_id", rank=3),
         Fact("input_tokens", "dynamo.trace.input_tokens", rank=2),
         Fact("output_tokens", "dynamo.trace.output_tokens", rank=2),

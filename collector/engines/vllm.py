@@ -337,7 +337,7 @@ ADAPTER = Adapter(
     ),
     kv_lease_s=30.0,
     switch_on=(
-        "vllm serve … --otlp-traces-endpoint grpc://HOST:4317; "
+        "vllm serve … --otlp-traces-endpoint http://HOST:4317; "
         "vllm_router_rs.Router(enable_trace=True, otlp_traces_endpoint=…)"
     ),
     checked_against="live captures of vLLM 0.32.0 and vllm-router 0.1.17",

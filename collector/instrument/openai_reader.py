@@ -7,6 +7,7 @@ from collector.instrument.answer import Answer
 
 LONGEST_EVENT = 1 << 20
 LONGEST_BODY = 4 << 20
+NAME_KEPT = 256
 CONTENT_FIELDS = (
     "content",
     "reasoning_content",
@@ -81,7 +82,7 @@ class AnswerReader:
         elif message.get("object") == "response":
             self._response_object(message)
         if isinstance(model := message.get("model"), str) and answer.model is None:
-            answer.model = model
+            answer.model = model[:NAME_KEPT]
         if isinstance(usage := message.get("usage"), dict):
             self._usage(usage)
         choices = message.get("choices")
@@ -94,7 +95,7 @@ class AnswerReader:
 
     def _choice(self, choice: dict[str, Any]) -> bool:
         if isinstance(reason := choice.get("finish_reason"), str):
-            self.answer.finish(reason)
+            self.answer.finish(reason[:NAME_KEPT])
         said = choice.get("delta") or choice.get("message")
         if choice.get("text") or choice.get("token_ids"):
             return True
@@ -112,9 +113,9 @@ class AnswerReader:
 
     def _response_object(self, response: dict[str, Any]) -> None:
         if isinstance(status := response.get("status"), str):
-            self.answer.finish(status)
+            self.answer.finish(status[:NAME_KEPT])
         if isinstance(model := response.get("model"), str):
-            self.answer.model = model
+            self.answer.model = model[:NAME_KEPT]
         if isinstance(usage := response.get("usage"), dict):
             self._usage(usage)
 

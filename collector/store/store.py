@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
+from collector.conventions import SENSITIVE_ATTRIBUTES
 from collector.errors import BadBody, StoreBusy, StoreError
 from collector.sql import read_sql
 from collector.store.lock import DirectoryLock
@@ -44,18 +45,21 @@ class InsertResult:
 class Store:
     """A ClickHouse with pdscope's schema. Thread-safe: each thread gets a client of its own."""
 
-    def __init__(self, path: Path | None):
+    def __init__(self, path: Path | None, private_attributes: Iterable[str] = ()):
         """Open the embedded store in `path` (created when missing), or an in-memory one when `path` is None.
 
+        private_attributes: names of attributes, besides the convention's, whose values are never stored.
         Raises StoreBusy when another process holds it, StoreTooNew, StoreError.
         """
         self.path = path
         self._local = threading.local()
+        self._clients: list[Client] = []
         self._insert_lock = threading.Lock()
         self._lock = DirectoryLock(path) if path else None
         try:
             self.command("SELECT 1")
             migrate(self)
+            self._keep_private(private_attributes)
             self._sequence = int(self.query(read_sql(__file__, "last_sequence"))[0][0])
         except BaseException:
             self.close()
@@ -72,16 +76,16 @@ class Store:
         return self._sequence
 
     def announce(self, api: str) -> None:
-        """Tell other commands that look at the data directory where this process answers REST."""
+        """Tell other processes at which REST address this one can be asked."""
         if self._lock:
             self._lock.describe(api)
 
     def close(self) -> None:
-        """Release this thread's client and the directory."""
-        client = getattr(self._local, "client", None)
-        if client is not None:
+        """Release every thread's client and the directory."""
+        for client in self._clients:
             client.close()
-            self._local.client = None
+        self._clients.clear()
+        self._local = threading.local()
         if self._lock:
             self._lock.release()
 
@@ -167,6 +171,11 @@ class Store:
             {reason: count for reason, count in refused.items() if count},
         )
 
+    def _keep_private(self, names: Iterable[str]) -> None:
+        exact = {name for name in (*SENSITIVE_ATTRIBUTES, *names) if not name.endswith(".")}
+        self.command("TRUNCATE TABLE private_attributes")
+        self.insert("private_attributes", [[name] for name in sorted(exact)], ["key"])
+
     def _client(self) -> Client:
         client: Client | None = getattr(self._local, "client", None)
         if client is None:
@@ -180,6 +189,7 @@ class Store:
                     "one process holds one embedded store, stop the other or give --data another directory"
                 ) from error
             self._local.client = client
+            self._clients.append(client)
         return client
 
 

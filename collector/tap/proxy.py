@@ -111,6 +111,8 @@ class Proxy:
                 self._idle.set()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if request.method != "POST" or request.path not in self._settings.paths:
             return await self._pass_on(Exchange(request, None))
         running = self._in_flight.enter()
@@ -193,7 +195,7 @@ class Proxy:
 
     async def _relay(self, exchange: Exchange, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
         response = web.StreamResponse(status=upstream.status, reason=upstream.reason)
-        response.headers.update(end_to_end(upstream.headers))
+        response.headers.extend(end_to_end(upstream.headers))
         content_type = upstream.headers.get("Content-Type", "")
         exchange.response, exchange.is_stream = response, content_type.startswith("text/event-stream")
         if exchange.trace is not None:

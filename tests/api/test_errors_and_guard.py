@@ -40,6 +40,7 @@ from tests.api.conftest import MakeClient
         ("/api/v1/requests?cause=gremlins", 400, "bad_parameter", "cause"),
         ("/api/v1/requests?outcome=fine", 400, "bad_parameter", "outcome"),
         ("/api/v1/requests/%00", 400, "bad_parameter", "id"),
+        ("/api/v1/requests/", 400, "bad_parameter", "id"),
         ("/api/v1/nonesuch", 404, "not_found", None),
         ("/nonesuch", 404, "not_found", None),
     ],

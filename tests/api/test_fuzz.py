@@ -1,5 +1,7 @@
 """No parameter makes REST fail: whatever is asked, the answer is a result or the one error shape."""
 
+from urllib.parse import quote
+
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -56,7 +58,7 @@ NAMES = (
 PATHS = st.one_of(
     st.sampled_from(["slo", "slo/timeseries", "latency", "requests", "telemetry", "openapi.json"]),
     st.one_of(ODD_TEXT, st.binary(min_size=16, max_size=16).map(bytes.hex)).map(
-        lambda id_: f"requests/{id_}"
+        lambda id_: f"requests/{quote(id_, safe='')}"
     ),
 )
 
@@ -72,7 +74,7 @@ def test_no_parameter_makes_rest_fail(
 ) -> None:
     if not store.query("SELECT count() FROM requests")[0][0]:
         insert(store, [a_request(1, name="r"), a_request(2)])
-    answer = client.get(httpx.URL(f"{client.base_url}").copy_with(path=f"/api/v1/{path}"), params=params)
+    answer = client.get(f"/api/v1/{path}", params=params)
     assert answer.status_code in (200, 300, 307, 400, 404), answer.text
     if answer.status_code >= 400:
         assert set(answer.json()["error"]) == {"code", "message", "field"}

@@ -1,4 +1,3 @@
-import gc
 from collections.abc import Callable, Iterator
 
 import grpc
@@ -18,8 +17,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     opened = Store.open(tmp_path_factory.mktemp("store"))
     yield opened
     opened.close()
-    # Clients of ended threads still hold the engine until they are collected; it serves one path at a time.
-    gc.collect()
 
 
 @pytest.fixture(scope="module")

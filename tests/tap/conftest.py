@@ -4,6 +4,11 @@ import pytest
 
 
 @pytest.fixture
-def run():
-    """Run a coroutine with a bound on its time."""
-    return lambda coroutine: asyncio.run(asyncio.wait_for(coroutine, 30))
+def run(caplog):
+    """Run a coroutine with a bound on its time; nothing may be logged as a warning or an error."""
+
+    def run(coroutine):
+        asyncio.run(asyncio.wait_for(coroutine, 30))
+        assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
+
+    return run

@@ -5,9 +5,8 @@ import contextlib
 import io
 import itertools
 import json
-import os
-import signal
 import socket
+import subprocess
 import sys
 import time
 
@@ -43,8 +42,9 @@ def test_each_chunk_arrives_before_the_next_is_made(run):
                 async for line in response.content:
                     if SECRET.encode() in line:
                         times.append(time.monotonic())
-            gaps = [round(after - before, 1) for before, after in itertools.pairwise(times)]
-            assert gaps == [0.2, 0.2]
+            gaps = [after - before for before, after in itertools.pairwise(times)]
+            assert len(gaps) == 2
+            assert min(gaps) > 0.1
 
     run(story())
 
@@ -105,41 +105,43 @@ def test_a_client_that_closes_once_it_has_everything_is_ok(run):
     run(story())
 
 
-def test_an_upstream_that_is_killed_mid_stream_is_told_at_once(run):
+@pytest.fixture
+def program():
+    """The upstream as a process of its own, and its address."""
+    child = subprocess.Popen([sys.executable, "-m", "tests.tap.upstream"], stdout=subprocess.PIPE, text=True)
+    yield child, child.stdout.readline().strip()
+    child.kill()
+    child.wait(10)
+    child.stdout.close()
+
+
+def test_an_upstream_that_is_killed_mid_stream_is_told_at_once(run, program):
+    child, address = program
+
     async def story():
-        program = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.tap.upstream", stdout=asyncio.subprocess.PIPE
-        )
-        address = (await program.stdout.readline()).decode().strip()
-        try:
-            async with (
-                tapped(upstream_address=address) as t,
-                t.client.post(t.url + CHAT, json=chat(chunks=1000, gap=0.05)) as response,
-            ):
-                await response.content.readline()
-                await asyncio.sleep(0.2)
-                os.kill(program.pid, signal.SIGKILL)
-                killed = time.monotonic()
-                rest = b""
-                with contextlib.suppress(aiohttp.ClientPayloadError):
-                    async for line in response.content:
-                        rest += line
-                    pytest.fail("the stream ended as if nothing had happened")
-                assert time.monotonic() - killed < 0.5
-                assert b'"type": "upstream_lost"' in rest
-                await until(t.spans)
-                assert t.spans()[0].attributes["pd.outcome"] == "interrupted"
-                assert t.spans()[0].status.status_code.name == "ERROR"
-                async with t.client.post(t.url + CHAT, json=chat()) as refused:
-                    assert refused.status == 502
-                    assert (await refused.json())["error"]["type"] == "upstream_lost"
-                await until(lambda: len(t.spans()) == 2)
-                assert t.spans()[1].attributes["pd.outcome"] == "error"
-        finally:
-            if program.returncode is None:
-                program.kill()
-            await program.wait()
-            program._transport.close()
+        async with (
+            tapped(upstream_address=address) as t,
+            t.client.post(t.url + CHAT, json=chat(chunks=1000, gap=0.05)) as response,
+        ):
+            await response.content.readline()
+            await asyncio.sleep(0.2)
+            child.kill()
+            killed = time.monotonic()
+            rest = b""
+            with contextlib.suppress(aiohttp.ClientPayloadError):
+                async for line in response.content:
+                    rest += line
+                pytest.fail("the stream ended as if nothing had happened")
+            assert time.monotonic() - killed < 0.5
+            assert b'"type": "upstream_lost"' in rest
+            await until(t.spans)
+            assert t.spans()[0].attributes["pd.outcome"] == "interrupted"
+            assert t.spans()[0].status.status_code.name == "ERROR"
+            async with t.client.post(t.url + CHAT, json=chat()) as refused:
+                assert refused.status == 502
+                assert (await refused.json())["error"]["type"] == "upstream_lost"
+            await until(lambda: len(t.spans()) == 2)
+            assert t.spans()[1].attributes["pd.outcome"] == "error"
 
     run(story())
 
@@ -211,6 +213,41 @@ def test_a_prompt_too_large_to_parse_is_passed_on_whole(run):
             assert t.upstream.seen[0]["body"] == big
             await until(t.spans)
             assert t.spans()[0].attributes["gen_ai.request.model"] == "tiny"
+
+    run(story())
+
+
+def test_an_upload_in_chunks_is_passed_on(run):
+    async def story():
+        async with tapped() as t:
+            body = chat()
+
+            async def parts():
+                for piece in (json.dumps(body)[:20], json.dumps(body)[20:]):
+                    yield piece.encode()
+                    await asyncio.sleep(0.05)
+
+            async with t.client.post(t.url + CHAT, data=parts()) as response:
+                assert b"[DONE]" in await response.read()
+            assert t.upstream.seen[0]["body"] == body
+
+    run(story())
+
+
+def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_on(run):
+    async def story():
+        async with tapped() as t:
+            reader, writer = await asyncio.open_connection(t.tap.address.host, t.tap.address.port)
+            body = json.dumps(chat()).encode()
+            head = f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n"
+            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode())
+            assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+            writer.write(body)
+            answer = await reader.read()
+            assert answer.startswith(b"HTTP/1.1 200 OK")
+            assert b"[DONE]" in answer
+            writer.close()
+            await writer.wait_closed()
 
     run(story())
 

@@ -46,10 +46,10 @@ def test_a_stream_is_recorded_as_the_client_saw_it(run):
             )
             assert attributes["pd.finish_reason"] == "stop"
             assert attributes["http.response.status_code"] == 200
-            assert abs(events["first_token"] - arrivals[0]) < 20e6
-            assert abs(events["last_token"] - arrivals[-1]) < 20e6
-            assert abs(span.start_time - sent) < 50e6
-            assert 40 < attributes["pd.itl.p50_ms"] < 90
+            assert abs(events["first_token"] - arrivals[0]) < 50e6
+            assert abs(events["last_token"] - arrivals[-1]) < 50e6
+            assert abs(span.start_time - sent) < 100e6
+            assert 40 < attributes["pd.itl.p50_ms"] < 200
             assert attributes["pd.itl.p50_ms"] <= attributes["pd.itl.p99_ms"] <= attributes["pd.itl.max_ms"]
             assert attributes["pd.stream.stalled_ms"] < 5
 

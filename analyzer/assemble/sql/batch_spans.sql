@@ -1,11 +1,13 @@
--- Every span of the requests of one step, with the process that sent it. Duplicates stay: what follows is idempotent.
+-- Every span of the requests of one step, with the process that sent it. Copies of a span stay, to be counted; what they say
+-- counts for the newest alone, which may correct the others.
 INSERT INTO batch_spans
 SELECT
     if(b.rule = 'shared_trace', o.request_key, b.request_key) AS request_key,
     b.first_bucket, b.rule,
     f.trace_id, f.span_id, f.parent_id, f.resource_id,
     p.worker, p.cohort, p.pool, p.guess,
-    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns, f.end_ns, f.intervals, f.marks, f.facts, f.kv, f.impossible,
+    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns, f.end_ns,
+    if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], f.intervals), if(outdated, [], f.marks), if(outdated, [], f.facts), if(outdated, [], f.kv), if(outdated, 0, f.impossible),
     f.ingest_sequence, f.ingested_at
 FROM
 (
@@ -14,6 +16,15 @@ FROM
         AND trace_id IN (SELECT trace_id FROM batch_requests)
 ) AS f
 INNER JOIN batch_requests AS b ON f.trace_id = b.trace_id
+LEFT JOIN
+(
+    SELECT trace_id, span_id, resource_id, 1 AS copied, max((ingest_sequence, start_ns, end_ns)) AS newest
+    FROM span_facts
+    WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) IN (SELECT arrayJoin(minutes) FROM batch_requests)
+        AND trace_id IN (SELECT trace_id FROM batch_requests)
+    GROUP BY trace_id, span_id, resource_id
+    HAVING count() > 1
+) AS n ON f.trace_id = n.trace_id AND f.span_id = n.span_id AND f.resource_id = n.resource_id
 LEFT JOIN
 (
     SELECT trace_id, span_id, resource_id, argMax(request_key, version) AS request_key

@@ -1,4 +1,6 @@
 -- Reads the spans of one step by the adapters' rules. after, upto: ingest sequences.
+-- Nothing a span says may make this fail: a duration that is no number of nanoseconds (nan, inf, 1e30) is put far in the future,
+-- where it is found impossible.
 INSERT INTO span_facts
 SELECT
     trace_id, span_id, parent_id, resource_id, dialect, root,
@@ -12,8 +14,8 @@ SELECT
         if(id_form = 2, replaceRegexpOne(replaceRegexpOne(m[key], '^chatcmpl-', ''), '-[0-9a-f]{8}$', ''), replaceRegexpOne(m[key], '^chatcmpl-', ''))), id_keys)) AS ids,
     arrayConcat(
         arrayMap(i -> (i.1, i.2, if(i.8, greatest(start_ns, least(end_ns, i.3)), i.3), if(i.8, greatest(start_ns, least(end_ns, i.4)), i.4), i.5, i.6, i.7), possible),
-        arrayMap(p -> (12, 0, p.2, arrayMin(arrayFilter(t -> t > p.2, arrayPushBack(arrayMap(r -> r.2, arrayFilter(e -> e.1 = 'resumed', named)), end_ns + 1))), 0, 1, ''),
-            arrayFilter(e -> e.1 = 'preempted', named)))
+        arrayMap(p -> (12, 0, p.2, arrayMin(arrayPushBack(arrayMap(r -> r.2, arrayFilter(e -> e.1 = 'resumed' AND e.2 > p.2 AND e.2 < end_ns, named)), end_ns)), 0, 1, ''),
+            arrayFilter(e -> e.1 = 'preempted' AND e.2 BETWEEN start_ns AND end_ns, named)))
         ::Array(Tuple(phase UInt8, covers UInt16, start_ns Int64, end_ns Int64, role UInt8, source UInt8, reason LowCardinality(String))) AS intervals,
     arrayMap(k -> (k.1, k.2, if(k.5, greatest(start_ns, least(end_ns, k.3)), k.3), k.4), possible_marks)
         ::Array(Tuple(name LowCardinality(String), rank UInt8, ns Int64, role UInt8)) AS marks,
@@ -22,45 +24,50 @@ SELECT
         ::Array(Tuple(name LowCardinality(String), rank UInt8, value String, role UInt8)) AS facts,
     arrayMap(o -> (
         o.event, m[o.id], if(o.start_anchor = 'end', end_ns, start_ns), if(o.end_anchor = 'start', start_ns, end_ns),
-        mapFilter((k, v) -> v != '', mapFromArrays(o.text.1, arrayMap(t -> if(startsWith(t, '='), substring(t, 2), m[t]), o.text.2))),
-        mapFilter((k, v) -> NOT isNaN(v), mapFromArrays(o.numbers.1, arrayMap((t, f) -> ifNull(toFloat64OrNull(m[t]) * f, nan), o.numbers.2, o.numbers.3)))),
+        arrayMap(t -> if(startsWith(t, '='), substring(t, 2), m[t]), o.text),
+        arrayMap(n -> ifNull(toFloat64OrNull(m[n.1]) * n.2, nan), o.numbers)),
         arrayFilter(o -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), kv_rules))
-        ::Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Map(LowCardinality(String), String), numbers Map(LowCardinality(String), Float64))) AS kv,
+        ::Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Array(String), numbers Array(Float64))) AS kv,
     least(255, length(timed) - length(possible) + length(timed_marks) - length(possible_marks)) AS impossible,
     ingest_sequence, ingested_at
 FROM
 (
     SELECT
         *,
-        -- An instant built from durations must lie on its span; 50 ms of disagreement between clocks is let pass.
-        arrayFilter(i -> i.4 >= i.3 AND (NOT i.8 OR (i.3 >= start_ns - 50000000 AND i.4 <= end_ns + 50000000)), timed) AS possible,
-        arrayFilter(k -> NOT k.5 OR (k.3 >= start_ns - 50000000 AND k.3 <= end_ns + 50000000), timed_marks) AS possible_marks
+        -- A duration inside a span is neither negative nor longer than the span, and an event lies on it; 50 ms of disagreement
+        -- between clocks is let pass.
+        arrayFilter(i -> i.9 AND i.4 >= i.3, timed) AS possible,
+        arrayFilter(k -> k.6, timed_marks) AS possible_marks
     FROM
     (
         SELECT
             *,
             arrayFilter(i -> i.3 > 0 AND i.4 > 0, arrayMap(o -> (
                 o.phase, o.covers,
-                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.start_plus), 0,
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.start_plus), 0, greatest(toInt64(notEmpty(o.start_plus)),
                     multiIf(o.start_anchor = 'start', start_ns, o.start_anchor = 'end', end_ns,
                         startsWith(o.start_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.start_anchor, named).2,
                         toInt64OrZero(m[substring(o.start_anchor, 6)]))
-                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.start_plus)))),
-                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.end_plus), 0,
+                    + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.start_plus)), 'Int64'), 4000000000000000000))),
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.end_plus), 0, greatest(toInt64(notEmpty(o.end_plus)),
                     multiIf(o.end_anchor = 'start', start_ns, o.end_anchor = 'end', end_ns,
                         startsWith(o.end_anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.end_anchor, named).2,
                         toInt64OrZero(m[substring(o.end_anchor, 6)]))
-                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)))),
-                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus)),
+                    + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.end_plus)), 'Int64'), 4000000000000000000))),
+                o.role, o.source, o.reason, notEmpty(o.start_plus) OR notEmpty(o.end_plus) OR o.start_anchor NOT IN ('start', 'end') OR o.end_anchor NOT IN ('start', 'end'),
+                arrayAll(p -> toFloat64OrZero(m[p.1]) * abs(p.2) BETWEEN -50000000 AND end_ns - start_ns + 50000000, arrayConcat(o.start_plus, o.end_plus))
+                    AND arrayAll(a -> a IN ('start', 'end') OR NOT startsWith(a, 'event:') OR arrayFirst(e -> concat('event:', e.1) = a, named).2 BETWEEN start_ns - 50000000 AND end_ns + 50000000, [o.start_anchor, o.end_anchor])),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), interval_rules))) AS timed,
             arrayFilter(k -> k.3 > 0, arrayMap(o -> (
                 o.name, o.rank,
-                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.plus), 0,
+                if(arrayExists(p -> isNull(toFloat64OrNull(m[p.1])), o.plus), 0, greatest(toInt64(notEmpty(o.plus)),
                     multiIf(o.anchor = 'start', start_ns, o.anchor = 'end', end_ns,
                         startsWith(o.anchor, 'event:'), arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2,
                         toInt64OrZero(m[substring(o.anchor, 6)]))
-                    + toInt64(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)))),
-                o.role, notEmpty(o.plus)),
+                    + ifNull(accurateCastOrNull(round(arraySum(p -> toFloat64OrZero(m[p.1]) * p.2, o.plus)), 'Int64'), 4000000000000000000))),
+                o.role, notEmpty(o.plus) OR o.anchor NOT IN ('start', 'end'),
+                arrayAll(p -> toFloat64OrZero(m[p.1]) * abs(p.2) BETWEEN -50000000 AND end_ns - start_ns + 50000000, o.plus)
+                    AND (NOT startsWith(o.anchor, 'event:') OR arrayFirst(e -> concat('event:', e.1) = o.anchor, named).2 BETWEEN start_ns - 50000000 AND end_ns + 50000000)),
                 arrayFilter(o -> arrayAll(w -> multiIf(w.1 = '@status', toString(status) = w.2, w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), o.conditions), mark_rules))) AS timed_marks
         FROM
         (

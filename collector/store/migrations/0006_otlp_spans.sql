@@ -13,7 +13,7 @@ SELECT
     substringUTF8(s.status.message, 1, 1024) AS status_message,
     toInt64(s.start_time_unix_nano) AS start_ns,
     toInt64(s.end_time_unix_nano) AS end_ns,
-    mapFromArrays((arrayFilter(a -> a.key NOT IN private_attributes, arraySlice(s.attributes, 1, 128)) AS kept).key, arrayMap(v -> multiIf(
+    mapFromArrays((arrayFilter(a -> NOT (a.key IN private_attributes OR startsWith(a.key, 'user.') OR startsWith(a.key, 'enduser.') OR startsWith(a.key, 'gen_ai.prompt.') OR startsWith(a.key, 'gen_ai.completion.') OR (startsWith(a.key, 'llm.') AND match(a.key, '^llm\\.(prompts|completions|input_messages|output_messages|prompt_template)\\.'))), arraySlice(s.attributes, 1, 128)) AS kept).key, arrayMap(v -> multiIf(
                 isNotNull(v.string_value), if(length(assumeNotNull(v.string_value)) > 4096, substringUTF8(assumeNotNull(v.string_value), 1, 4096), assumeNotNull(v.string_value)),
                 isNotNull(v.int_value), toString(assumeNotNull(v.int_value)),
                 isNotNull(v.double_value), toString(assumeNotNull(v.double_value)),
@@ -24,7 +24,7 @@ SELECT
                 ''), kept.value)) AS attrs,
     arrayMap(e -> (toInt64(e.time_unix_nano), substringUTF8(e.name, 1, 256),
         mapFromArrays(
-            arrayFilter(a -> a.key NOT IN private_attributes, arraySlice(e.attributes, 1, 32)).key,
+            arrayFilter(a -> NOT (a.key IN private_attributes OR startsWith(a.key, 'user.') OR startsWith(a.key, 'enduser.') OR startsWith(a.key, 'gen_ai.prompt.') OR startsWith(a.key, 'gen_ai.completion.') OR (startsWith(a.key, 'llm.') AND match(a.key, '^llm\\.(prompts|completions|input_messages|output_messages|prompt_template)\\.'))), arraySlice(e.attributes, 1, 32)).key,
             arrayMap(v -> multiIf(
                 isNotNull(v.string_value), if(length(assumeNotNull(v.string_value)) > 4096, substringUTF8(assumeNotNull(v.string_value), 1, 4096), assumeNotNull(v.string_value)),
                 isNotNull(v.int_value), toString(assumeNotNull(v.int_value)),
@@ -33,7 +33,7 @@ SELECT
                 isNotNull(v.array_value), concat('otlp:array:', base64Encode(substring(assumeNotNull(v.array_value), 1, 4096))),
                 isNotNull(v.kvlist_value), concat('otlp:kvlist:', base64Encode(substring(assumeNotNull(v.kvlist_value), 1, 4096))),
                 isNotNull(v.bytes_value), concat('otlp:bytes:', base64Encode(substring(assumeNotNull(v.bytes_value), 1, 4096))),
-                ''), arrayFilter(a -> a.key NOT IN private_attributes, arraySlice(e.attributes, 1, 32)).value))),
+                ''), arrayFilter(a -> NOT (a.key IN private_attributes OR startsWith(a.key, 'user.') OR startsWith(a.key, 'enduser.') OR startsWith(a.key, 'gen_ai.prompt.') OR startsWith(a.key, 'gen_ai.completion.') OR (startsWith(a.key, 'llm.') AND match(a.key, '^llm\\.(prompts|completions|input_messages|output_messages|prompt_template)\\.'))), arraySlice(e.attributes, 1, 32)).value))),
         arraySlice(s.events, 1, 128)) AS events,
     arraySlice(s.links, 1, 128) AS links,
     ingest_sequence

@@ -5,7 +5,7 @@ SELECT
     attrs['service.name'] AS service,
     attrs['service.instance.id'] AS instance,
     attrs['pd.pool'] AS pool,
-    mapFromArrays((arrayFilter(a -> a.key NOT IN private_attributes, arraySlice(r.resource.attributes, 1, 128)) AS kept).key, arrayMap(v -> multiIf(
+    mapFromArrays((arrayFilter(a -> NOT (a.key IN private_attributes OR startsWith(a.key, 'user.') OR startsWith(a.key, 'enduser.') OR startsWith(a.key, 'gen_ai.prompt.') OR startsWith(a.key, 'gen_ai.completion.') OR (startsWith(a.key, 'llm.') AND match(a.key, '^llm\\.(prompts|completions|input_messages|output_messages|prompt_template)\\.'))), arraySlice(r.resource.attributes, 1, 128)) AS kept).key, arrayMap(v -> multiIf(
                 isNotNull(v.string_value), if(length(assumeNotNull(v.string_value)) > 4096, substringUTF8(assumeNotNull(v.string_value), 1, 4096), assumeNotNull(v.string_value)),
                 isNotNull(v.int_value), toString(assumeNotNull(v.int_value)),
                 isNotNull(v.double_value), toString(assumeNotNull(v.double_value)),

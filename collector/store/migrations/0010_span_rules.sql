@@ -17,7 +17,7 @@ CREATE TABLE span_rules
         conditions Array(Tuple(String, String)), name String, rank UInt8, role UInt8,
         anchor String, plus Array(Tuple(String, Float64)))),
     facts Array(Tuple(conditions Array(Tuple(String, String)), name String, rank UInt8, role UInt8, key String, value String)),
-    kv Array(Tuple(conditions Array(Tuple(String, String)), event String, id String, start_anchor String, end_anchor String, text Array(Tuple(String, String)), numbers Array(Tuple(String, String, Float64)))),
+    kv Array(Tuple(conditions Array(Tuple(String, String)), event String, id String, start_anchor String, end_anchor String, text Array(String), numbers Array(Tuple(String, Float64)))),
     attributes Array(String)
 )
 ENGINE = Memory

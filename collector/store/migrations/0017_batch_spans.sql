@@ -22,7 +22,7 @@ CREATE TABLE batch_spans
     intervals Array(Tuple(phase UInt8, covers UInt16, start_ns Int64, end_ns Int64, role UInt8, source UInt8, reason LowCardinality(String))),
     marks Array(Tuple(name LowCardinality(String), rank UInt8, ns Int64, role UInt8)),
     facts Array(Tuple(name LowCardinality(String), rank UInt8, value String, role UInt8)),
-    kv Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Map(LowCardinality(String), String), numbers Map(LowCardinality(String), Float64))),
+    kv Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Array(String), numbers Array(Float64))),
     impossible UInt8,
     ingest_sequence UInt64,
     ingested_at DateTime('UTC')

@@ -1,6 +1,6 @@
 -- Every metric point received, under the name its sender gave it: the only record of what was exported, all signals are derived from it.
 -- At least once: a client's retry may store a point again; (metric, series, time_ns) names it, readers use FINAL.
--- A series is one sending process, name, kind and set of labels. Caps on labels are in the views that fill this table;
+-- A series is one sending process, name, kind and set of labels. Caps on labels are in otlp_signals, which fills this table;
 -- caps on distinct workers and models belong there too, before `series` is formed. Age counts from ingest.
 CREATE TABLE signals
 (

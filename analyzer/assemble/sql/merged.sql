@@ -1,0 +1,48 @@
+-- Puts together what the spans of one step's requests say: roles, intervals, marks and facts.
+INSERT INTO batch_merged
+SELECT
+    request_key,
+    any(first_bucket) AS first_bucket,
+    greatest({upto:UInt64}, max(ingest_sequence)) AS version,
+    length(arrayDistinct(groupArray(cityHash64(trace_id, span_id, resource_id))) AS ids) AS spans,
+    count() - length(ids) AS duplicate_spans,
+    any(before.finalized) AS finalized_before,
+    any(before.spans) AS spans_before,
+    if(finalized_before = 0, 0, spans - length(arrayDistinct(groupArrayIf(cityHash64(trace_id, span_id, resource_id), ingest_sequence <= before.finalized)))) AS late_spans,
+    arrayFilter(j -> j != '', [if(min(trace_id) != max(trace_id), 'request_id', ''), if(max(rule = 'shared_trace'), 'shared_trace', ''), if(max(rule != 'shared_trace'), 'trace_id', '')]) AS joined_by,
+    sum(impossible) AS impossible,
+    max(root = 1) AS has_root,
+    argMin(trace_id, (root != 1, start_ns, span_id)) AS root_trace,
+    argMin(toString(dialect), (root != 1, start_ns, span_id)) AS system,
+    argMaxIf(toString(process_cohort), (start_ns, span_id), process_cohort != '') AS process_cohort,
+    argMaxIf(worker, (start_ns, span_id), role = 1 AND notEmpty(read)) AS prefill_process,
+    argMaxIf(worker, (start_ns, span_id), role IN (2, 4) AND notEmpty(read)) AS decode_process,
+    argMinIf(worker, (start_ns, span_id), role = 3) AS router_process,
+    arraySort(i -> (i.3, i.1, i.4, i.2, i.5, i.6, i.7, i.8, i.9), arrayDistinct(groupArrayArray(read))) AS plain,
+    arraySort(k -> (k.2, k.3), groupArrayArray(arrayFilter(k -> k.4 = 0 OR k.4 = role, all_marks))) AS marks,
+    -- among equals the span that began last: the attempt that counted
+    arrayReverseSort(f -> (-f.2, f.5, f.6, f.3), groupArrayArray(arrayMap(f -> (f.1, f.2, f.3, f.4, start_ns, span_id), arrayFilter(f -> f.4 = 0 OR f.4 = role, all_facts)))) AS facts
+FROM
+(
+    SELECT
+        s.request_key AS request_key, s.first_bucket AS first_bucket, s.rule AS rule,
+        s.trace_id AS trace_id, s.span_id AS span_id, s.resource_id AS resource_id,
+        s.worker AS worker, s.cohort AS process_cohort, s.dialect AS dialect, s.root AS root,
+        s.start_ns AS start_ns, s.end_ns AS end_ns, s.impossible AS impossible,
+        s.ingest_sequence AS ingest_sequence, s.marks AS all_marks, s.facts AS all_facts,
+        multiIf(s.pool != 0, s.pool, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
+        arrayMap(i -> (i.1, i.2, i.3, i.4, greatest(s.attempt, 1), i.6, i.7, role, s.worker),
+            arrayFilter(i -> i.5 = 0 OR i.5 = role, s.intervals)) AS read
+    FROM batch_spans AS s
+    LEFT ANY JOIN (SELECT trace_id, span_id, calls FROM batch_spans WHERE calls != 0) AS c
+        ON s.trace_id = c.trace_id AND s.parent_id = c.span_id
+) AS one
+LEFT ANY JOIN
+(
+    SELECT request_key, max(requests.finalized) AS finalized, argMax(requests.spans, requests.version) AS spans
+    FROM requests
+    WHERE first_bucket IN (SELECT first_bucket FROM batch_requests) AND request_key IN (SELECT request_key FROM batch_spans)
+    GROUP BY request_key
+) AS before ON one.request_key = before.request_key
+GROUP BY request_key
+HAVING has_root OR (max(root = 2) AND max(end_ns) < {rootless_before:Int64})

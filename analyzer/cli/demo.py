@@ -1,0 +1,106 @@
+"""`pdscope demo`."""
+
+import signal
+import socket
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from analyzer.cli.client import Client
+from analyzer.cli.options import JsonOption, with_settings
+from analyzer.cli.process import Process
+from analyzer.cli.waterfall import print_request
+from analyzer.demo.capture import load
+from analyzer.demo.stream import Streamer
+from collector.settings import Address, Settings
+
+_FIRST_REQUEST_S = 90.0
+
+
+@with_settings("data", "api", "otlp_grpc", "otlp_http", "slo")
+def demo(settings: Settings, json: JsonOption = False) -> None:
+    """Stream real captures of vLLM and Dynamo into a pdscope of its own, and explain one request.
+
+    The captures are sent over OTLP/gRPC as the recorded processes did, in real time, again and again with
+    fresh ids and times, until interrupted. Without --data the store is a temporary directory, removed at
+    the end.
+
+    \b
+    Examples:
+      pdscope demo
+      pdscope demo --api 127.0.0.1:9000 --data ./demo-data
+    """
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    console = Console(stderr=json, highlight=False)
+    with tempfile.TemporaryDirectory(prefix="pdscope-demo-") as scratch:
+        _run(_settle(settings, Path(scratch)), console, json, stop)
+
+
+def _settle(settings: Settings, scratch: Path) -> Settings:
+    """Where nothing was asked for: a store that leaves no trace, and addresses that nobody else holds."""
+    plain, chosen = Settings(), settings
+    if settings.data == plain.data:
+        chosen = replace(chosen, data=scratch / "data")
+    if settings.otlp_grpc == plain.otlp_grpc:
+        chosen = replace(chosen, otlp_grpc=Address("127.0.0.1", 0))
+    if settings.otlp_http == plain.otlp_http:
+        chosen = replace(chosen, otlp_http=Address("127.0.0.1", 0))
+    if settings.api == plain.api and _taken(settings.api):
+        chosen = replace(chosen, api=Address("127.0.0.1", 0))
+    return chosen
+
+
+def _taken(address: Address) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((address.host, address.port)) == 0
+
+
+def _run(settings: Settings, console: Console, as_json: bool, stop: threading.Event) -> None:
+    process = Process(settings)
+    process.start()
+    try:
+        streamer = Streamer(process.addresses()["otlp_grpc"], [load("dynamo"), load("vllm")])
+        streamer.start()
+        try:
+            console.print(f"The page: [bold]{process.url}/[/bold]")
+            with console.status("Streaming real captures of Dynamo and vLLM; waiting for the first request…"):
+                found = _first_request(process.url, stop)
+            if found is None:
+                for failure in streamer.failures[-3:]:
+                    console.print(f"[red]{failure}[/red]")
+                if not stop.is_set():
+                    console.print(f"No request was complete within {_FIRST_REQUEST_S:.0f} s.")
+            else:
+                _show(found, console, as_json)
+            console.print(f"Still streaming. Look at [bold]{process.url}/[/bold]; stop with Ctrl-C.")
+            stop.wait()
+        finally:
+            streamer.stop()
+    finally:
+        process.stop()
+
+
+def _first_request(url: str, stop: threading.Event) -> dict[str, Any] | None:
+    """The first complete request, with its timeline; None when none came in time or the user left."""
+    client = Client(url)
+    until = time.monotonic() + _FIRST_REQUEST_S
+    while time.monotonic() < until and not stop.wait(0.25):
+        requests = client.get("/requests", limit=1, order="slowest")["requests"]
+        if requests and requests[0]["complete"] and requests[0]["ttft"] is not None:
+            return client.find(requests[0]["key"])
+    return None
+
+
+def _show(found: dict[str, Any], console: Console, as_json: bool) -> None:
+    if as_json:
+        print(dumps(found, indent=2), flush=True)
+        return
+    print_request(found, console)

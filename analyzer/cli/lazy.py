@@ -1,0 +1,65 @@
+"""Commands whose modules are heavy are loaded only when they are called."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+@dataclass(frozen=True)
+class Later:
+    """Where a command lives (`module:attribute`, a function or a Typer app) and its line in `--help`."""
+
+    target: str
+    help: str
+
+
+LATER = {
+    "demo": Later(
+        "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
+    ),
+    "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
+    "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
+    "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A command group that knows the names and help of LATER without importing them."""
+
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of all commands, the light ones first."""
+        return [*super().list_commands(ctx), *LATER]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands; their lines are known without loading them."""
+        self._listing = True
+        try:
+            super().format_commands(ctx, formatter)
+        finally:
+            self._listing = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Load a command; while commands are being listed, a stand-in that knows its line."""
+        later = LATER.get(cmd_name)
+        if later is None:
+            return super().get_command(ctx, cmd_name)
+        if self._listing:
+            return TyperCommand(cmd_name, short_help=later.help, help=later.help)
+        return _load(cmd_name, later)
+
+
+def _load(name: str, later: Later) -> Any:
+    module, attribute = later.target.split(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(rich_markup_mode=None)
+        alone.command(name)(found)
+        found = alone
+    command = typer.main.get_command(found)
+    command.name = name
+    return command

@@ -1,0 +1,1 @@
+"""What-if planning: KV cost, sizing, step-level simulation, receipts. All its output is labelled modelled."""

@@ -1,0 +1,197 @@
+"""The workloads, queues and figures of a receipt, worked out again from its inputs."""
+
+from collections.abc import Callable, Mapping
+from math import inf
+
+from analyzer.plan import plain_loop
+from analyzer.plan.findings import Findings
+from analyzer.plan.plain_loop import Constants, Row
+from analyzer.plan.receipt_model import Receipt, Scenario, WorkloadPart
+from analyzer.plan.verify_load import WINDOW_S, Queues, loads, one_pool, two_pools
+
+QUEUES = {"colocated": {"colocated"}, "disaggregated": {"prefill", "decode", "transfer"}}
+
+QUEUE_UNITS = {
+    "colocated": {"uncached prompt tokens", "output tokens"},
+    "prefill": {"uncached prompt tokens"},
+    "decode": {"output tokens"},
+    "transfer": {"bytes"},
+}
+MIN_SPAN_S = 20 * WINDOW_S
+MAX_REQUESTS = 5_000_000
+MAX_STEPS = 200_000_000
+
+
+def _rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
+    """The requests of a workload, or why they are not to be had."""
+    source = workload.source
+    if source.kind == "synthetic":
+        spec = source.model_dump(exclude={"kind"})
+        if spec["rate_per_s"] * spec["until_s"] > MAX_REQUESTS:
+            return f"its workload is more than {MAX_REQUESTS} requests"
+        return plain_loop.draw(spec)
+    if source.kind == "trace":
+        rows = traces.get(source.sha256)
+        if rows is None:
+            return f"trace {source.file} (sha256 {source.sha256[:12]}…) was not given"
+        return rows if source.prefix_cache else [(at, prompt, output, 0) for at, prompt, output, _ in rows]
+    return f"its requests are in a store ({source.window})"
+
+
+def _workload(workload: WorkloadPart, rows: list[Row], findings: Findings) -> None:
+    place = f"workload {workload.name}"
+    n, span = len(rows), rows[-1][0]
+    if (workload.label == "observed") == (workload.source.kind == "synthetic"):
+        findings.problems.append(
+            f"{place} is labelled {workload.label} but its source is {workload.source.kind}"
+        )
+    findings.same(f"{place}: requests", workload.requests, n)
+    findings.same(f"{place}: requests_per_s", workload.requests_per_s, n / span)
+    uncached = sum(row[1] - row[3] for row in rows) / span
+    findings.same(f"{place}: uncached_tokens_per_s", workload.uncached_tokens_per_s, uncached)
+    findings.same(
+        f"{place}: output_tokens_per_s", workload.output_tokens_per_s, sum(r[2] for r in rows) / span
+    )
+    findings.same(f"{place}: mean_prompt", workload.mean_prompt, sum(r[1] for r in rows) / n)
+    findings.same(f"{place}: mean_output", workload.mean_output, sum(r[2] for r in rows) / n)
+    edges = [(bucket.prompt_above, bucket.prompt_to) for bucket in workload.buckets]
+    ends = [end for _, end in edges]
+    if not edges or edges[0][0] != 0 or ends != [*(start for start, _ in edges[1:]), None]:
+        findings.problems.append(f"{place}: buckets {edges} leave prompts out or count them twice")
+    for bucket in workload.buckets:
+        high = inf if bucket.prompt_to is None else bucket.prompt_to
+        inside = [row for row in rows if bucket.prompt_above < row[1] <= high]
+        name = f"{place}: bucket {bucket.prompt_above}-{bucket.prompt_to}"
+        findings.same(f"{name} requests", bucket.requests, len(inside))
+        for column, said in ((1, bucket.mean_prompt), (2, bucket.mean_output)):
+            mean = sum(row[column] for row in inside) / len(inside) if inside else None
+            findings.same(f"{name} mean", said, mean)
+
+
+def check_scenarios(
+    receipt: Receipt, c: Constants, traces: Mapping[str, list[Row]], findings: Findings,
+    progress: Callable[[int, int], None],
+) -> None:  # fmt: skip
+    """Work every workload and scenario of `receipt` out again; what does not agree goes to `findings`.
+
+    `traces` holds the rows of trace files by digest. `progress` is called with (done, of).
+    """
+    known: dict[str, list[Row] | str] = {}
+    for workload in receipt.workloads:
+        rows = known[workload.name] = _rows(workload, traces)
+        if isinstance(rows, list):
+            if not rows or rows[-1][0] < MIN_SPAN_S:
+                findings.problems.append(f"workload {workload.name} is shorter than {MIN_SPAN_S:g} s: no p95")
+                known[workload.name] = []
+                continue
+            before = len(findings.problems)
+            _workload(workload, rows, findings)
+            if len(findings.problems) > before:
+                known[workload.name] = f"its workload {workload.name} is not what the receipt says"
+    for k, scenario in enumerate(receipt.scenarios, start=1):
+        rows = known.get(scenario.workload, "")
+        if not rows:
+            findings.problems.append(
+                f"{scenario.id}: there is no workload {scenario.workload!r} with requests"
+            )
+            continue
+        _form(scenario, receipt, findings)
+        if isinstance(rows, str):
+            findings.unchecked.append(f"{scenario.id}: {rows}")
+        elif _steps(scenario, rows) > MAX_STEPS:
+            findings.unchecked.append(f"{scenario.id}: more than {MAX_STEPS} steps to simulate again")
+        else:
+            _queues(scenario, rows, receipt, c, findings)
+            _result(scenario, rows, receipt, c, findings)
+        progress(k, len(receipt.scenarios))
+    findings.checked.append(f"{len(receipt.scenarios)} scenarios")
+
+
+def _steps(scenario: Scenario, rows: list[Row]) -> float:
+    """Most steps a scenario can take."""
+    return sum(row[2] + row[1] / scenario.layout.step_budget + 1 for row in rows)
+
+
+def _form(scenario: Scenario, receipt: Receipt, findings: Findings) -> None:
+    """The layout agrees with itself, and each of its queues is shown at every moment."""
+    layout = scenario.layout
+    accelerators = layout.workers * receipt.inputs["accelerators_per_instance"].value
+    findings.same(f"{scenario.id}: accelerators", layout.accelerators, accelerators)
+    if layout.kind == "disaggregated":
+        if (
+            layout.prefill is None
+            or layout.decode is None
+            or layout.prefill + layout.decode != layout.workers
+        ):
+            findings.problems.append(
+                f"{scenario.id}: prefill and decode workers do not add up to {layout.workers}"
+            )
+    elif layout.prefill is not None or layout.decode is not None:
+        findings.problems.append(f"{scenario.id}: a colocated layout has no prefill or decode workers")
+    for queue in scenario.queues:
+        place = f"{scenario.id}: {queue.name} at {queue.moment} demand: utilisation"
+        used = queue.offered_per_s / queue.service_per_s if queue.service_per_s else None
+        findings.same(place, queue.utilisation, used)
+        if queue.unit not in QUEUE_UNITS[queue.name]:
+            findings.problems.append(f"{scenario.id}: {queue.name} queue in {queue.unit!r}")
+    for moment in ("mean", "p95", "peak"):
+        names = [queue.name for queue in scenario.queues if queue.moment == moment]
+        if sorted(names) != sorted(QUEUES[layout.kind]):
+            findings.problems.append(
+                f"{scenario.id}: queues at {moment} demand are {', '.join(names) or 'none'}; {layout.kind} "
+                f"has {', '.join(sorted(QUEUES[layout.kind]))}, each on its own: merged queues hide overloads"
+            )
+
+
+def _queues(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants, findings: Findings) -> None:
+    layout, kv = scenario.layout, receipt.settings.kv_tokens
+    room = inf if kv is None else kv
+    found: dict[str, Queues] = {}
+    for moment, load in loads(rows).items():
+        if layout.kind == "colocated":
+            found[moment] = one_pool(load, c, layout.workers, layout.step_budget, room)
+        else:
+            found[moment] = two_pools(
+                load, c, layout.prefill or 0, layout.decode or 0, layout.step_budget, room,
+                receipt.contract.tpot_s, receipt.kv.bytes_per_token,
+                receipt.inputs["nics"].value * receipt.inputs["nic_bytes_per_s"].value
+                * receipt.inputs["link_efficiency"].value,
+            )  # fmt: skip
+    for queue in scenario.queues:
+        offered, service = found[queue.moment].get(queue.name, (None, None))
+        if offered is None or service is None:
+            continue
+        place = f"{scenario.id}: {queue.name} at {queue.moment} demand"
+        findings.same(f"{place}: offered_per_s", queue.offered_per_s, offered)
+        findings.same(f"{place}: service_per_s", queue.service_per_s, service)
+
+
+def _result(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants, findings: Findings) -> None:
+    settings, layout, contract = receipt.settings, scenario.layout, receipt.contract
+    if settings.routing != "round-robin" or settings.losses:
+        why = "lost workers" if settings.losses else f"{settings.routing} routing"
+        findings.unchecked.append(
+            f"{scenario.id}: its figures rest on {why}, which is not simulated again here"
+        )
+        return
+    limited = settings.kv_tokens is not None or settings.lease_s is not None
+    if layout.kind == "colocated":
+        trail = plain_loop.colocated(rows, layout.workers, layout.step_budget, c)
+    else:
+        trail = plain_loop.disaggregated(
+            rows, layout.prefill or 1, layout.decode or 1, layout.step_budget, c, by_hand_off=limited
+        )
+    if settings.kv_tokens is not None and plain_loop.peak_held(trail) > settings.kv_tokens:
+        findings.unchecked.append(f"{scenario.id}: KV runs out, which is not simulated again here")
+        return
+    if settings.lease_s is not None and layout.kind == "disaggregated":
+        findings.unchecked.append(
+            f"{scenario.id}: its figures rest on leases, which are not simulated again here"
+        )
+        return
+    window = (contract.window_start_s, contract.window_end_s)
+    found = plain_loop.figures(trail, rows, window, contract.ttft_s, contract.tpot_s)
+    for name, value in found.items():
+        findings.same(f"{scenario.id}: {name}", getattr(scenario.result, name), value)
+    if scenario.result.failed or scenario.result.retried:
+        findings.problems.append(f"{scenario.id}: says requests failed or were retried; none does")

@@ -1,0 +1,69 @@
+// REST over fetch. One error shape: {"error": {"code", "message", "field"}}.
+
+const ROOT = 'api/v1/';
+const TOKEN_KEY = 'pdscope.token';
+
+export class ApiError extends Error {
+  constructor(status, code, message, field) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.field = field ?? null;
+  }
+}
+
+/** The call isn't answered by this pdscope: an honest empty state, not a failure. */
+export class NotAnswered extends ApiError {}
+
+/** Several requests bear the id that was asked for. */
+export class SeveralMatches extends ApiError {
+  constructor(requests) {
+    super(300, 'several_matches', `${requests.length} requests bear this id`);
+    this.requests = requests;
+  }
+}
+
+export function setToken(token) {
+  if (token) sessionStorage.setItem(TOKEN_KEY, token);
+  else sessionStorage.removeItem(TOKEN_KEY);
+}
+
+function headers() {
+  const token = sessionStorage.getItem(TOKEN_KEY);
+  return token ? { accept: 'application/json', authorization: `Bearer ${token}` } : { accept: 'application/json' };
+}
+
+async function bodyOf(response) {
+  try {
+    return await response.json();
+  } catch {
+    throw new ApiError(response.status, 'not_json', `HTTP ${response.status} with a body that is not JSON`);
+  }
+}
+
+/** @param {object} params names to values; null, undefined and '' are left out. */
+export async function get(path, params = {}, signal) {
+  const query = new URLSearchParams(Object.entries(params).filter(([, v]) => v !== null && v !== undefined && v !== ''));
+  const address = `${ROOT}${path}${query.size ? `?${query}` : ''}`;
+  const response = await fetch(address, { headers: headers(), signal }).catch((cause) => {
+    if (cause.name === 'AbortError') throw cause;
+    throw new ApiError(0, 'unreachable', `pdscope does not answer at ${new URL(ROOT, document.baseURI).host}`);
+  });
+  if (response.ok) return bodyOf(response);
+  if (response.status === 501) throw new NotAnswered(501, 'not_answered', `this pdscope does not answer /${path} yet (HTTP 501)`);
+  const body = await bodyOf(response);
+  if (response.status === 300) throw new SeveralMatches(body.requests ?? body.matches ?? []);
+  const error = body.error ?? { code: `http_${response.status}`, message: body.detail ?? response.statusText };
+  const Kind = response.status === 404 ? NotAnswered : ApiError;
+  throw new Kind(response.status, error.code, String(error.message), error.field);
+}
+
+/** Like get, but a call that fails leaves the rest of the view standing: {value} or {error}. */
+export async function settle(path, params, signal) {
+  try {
+    return { value: await get(path, params, signal) };
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    return { error, path };
+  }
+}

@@ -1,0 +1,258 @@
+"""Random requests of every dialect, each told by a seed: overlaps, gaps, repeats, retries, nonsense and unicode."""
+
+import random
+
+from analyzer.assemble.oracle import Process, Span
+from collector.phases import Phase
+
+DAY_NS = 1_750_000_000 * 10**9
+MS = 1_000_000
+NAMES = ("pool-α", "decode-7", "prefill-0", "gateway", "部署-3", "worker 9", "colo")
+NUMBERS = (
+    "0",
+    "1",
+    "7",
+    "812",
+    "4012",
+    "+5",
+    "12.5",
+    "-3",
+    "",
+    "many",
+    "4294967295",
+    "4294967296",
+    "99999999999",
+)
+ABSURD = ("nan", "inf", "-inf", "1e30", "-2882.5", "2882.5", "", "soon", "1e-3", "0")
+
+
+def request(seed: int) -> list[Span]:
+    """The spans of one request of its own trace, in no order, some of them sent more than once."""
+    rng = random.Random(seed)
+    spans = rng.choice((native, native, vllm, dynamo))(rng)
+    spans += rng.choices(spans, k=rng.choice((0, 0, 1, 3)))
+    rng.shuffle(spans)
+    return spans
+
+
+class _Trace:
+    """Makes spans of one trace around its start. Times are drawn on a coarse grid, so that they often coincide."""
+
+    def __init__(self, rng: random.Random):
+        self.rng = rng
+        self.trace_id = rng.randbytes(16)
+        self.id = self.trace_id.hex()[:12]
+        self.start = DAY_NS + rng.randrange(3600 * 10**9)
+
+    def moment(self, early: int = 0, late: int = 40) -> int:
+        jitter = self.rng.choice((0, 0, 0, self.rng.randrange(MS)))
+        return self.start + self.rng.randint(early, late) * MS + jitter
+
+    def stretch(self, early: int = 0, late: int = 40) -> tuple[int, int]:
+        first, second = sorted((self.moment(early, late), self.moment(early, late)))
+        return first, (first if self.rng.random() < 0.1 else second)
+
+    def span(self, name: str, process: Process, start: int, end: int, **more: object) -> Span:
+        values = {
+            "scope": "",
+            "kind": 1,
+            "status": 0,
+            "parent_id": b"",
+            "attributes": {},
+            "events": (),
+            **more,
+        }
+        return Span(
+            trace_id=self.trace_id, span_id=self.rng.randbytes(8), process=process, name=name,
+            start_ns=start, end_ns=end, **values,
+        )  # fmt: skip
+
+
+def process(rng: random.Random, pool: str = "") -> Process:
+    """A process: named or not, saying its pool or not."""
+    pairs = [("service.name", f"{pool or 'svc'}-{rng.choice(NAMES)}")]
+    if rng.random() < 0.7:
+        pairs.append(("service.instance.id", f"{rng.choice(NAMES)}:{rng.randrange(3)}"))
+    if pool and rng.random() < 0.8:
+        pairs.append(("pd.pool", pool))
+    if rng.random() < 0.3:
+        pairs.append(("pd.cohort", rng.choice(("a", "b", "コホート"))))
+    return Process(tuple(pairs))
+
+
+def native(rng: random.Random) -> list[Span]:
+    """pd.* spans: any phase any number of times, several attempts, several ranks."""
+    trace = _Trace(rng)
+    router = process(rng, rng.choice(("router", "router", "")))
+    workers = {pool: [process(rng, pool) for _ in range(2)] for pool in ("prefill", "decode", "colocated")}
+    attempts = rng.choice((1, 1, 1, 2, 3))
+    spans = []
+    for phase in rng.choices(list(Phase), k=rng.randint(0, 14)):
+        pool = rng.choice(("prefill", "decode", "colocated", "router"))
+        owner = router if pool == "router" else rng.choice(workers[pool])
+        attributes = {"pd.phase": str(phase), "pd.request.id": f"r-{trace.id}"}
+        if attempts > 1 and rng.random() < 0.8:
+            attributes["pd.attempt"] = rng.choice((str(rng.randint(1, attempts)), "0", "x", "-4"))
+        start, end = trace.stretch()
+        events = []
+        if rng.random() < 0.3:
+            events = [
+                (rng.choice(("preempted", "resumed")), trace.moment(-2, 42)) for _ in range(rng.randint(1, 4))
+            ]
+        for rank in range(rng.choice((1, 1, 1, 2, 4))):
+            lag = rank * rng.randrange(2) * MS
+            spans.append(
+                trace.span(
+                    f"pd.{phase}", owner, start + lag, end + lag,
+                    attributes={**attributes, "pd.rank": str(rank)}, events=tuple(events),
+                )
+            )  # fmt: skip
+    spans += [
+        trace.span("pd.kv_release", router, *trace.stretch()),
+        trace.span("other", router, *trace.stretch()),
+    ]
+    if rng.random() < 0.9:
+        spans.append(_native_root(trace, router))
+    return spans
+
+
+def _native_root(trace: _Trace, router: Process) -> Span:
+    rng = trace.rng
+    attributes = {
+        "pd.request.id": rng.choice((f"r-{trace.id}", f"запрос-{trace.id}")),
+        "gen_ai.request.model": rng.choice(("llama", "模型")),
+        "gen_ai.usage.input_tokens": rng.choice(NUMBERS),
+        "gen_ai.usage.output_tokens": rng.choice(NUMBERS),
+        "pd.cached_tokens": rng.choice(NUMBERS),
+        "pd.stream.stalled_ms": rng.choice(("0", "3", "2.25", "500", *ABSURD)),
+        "http.response.status_code": rng.choice(("200", "404", "429", "499", "500", "503", "504", "0", "70000")),
+        "pd.outcome": rng.choice(("ok", "ok", "ok", "cancelled", "interrupted", "rejected", "invalid", "timeout", "error")),
+        "pd.finish_reason": rng.choice(("stop", "length", "error", "abort")),
+        "pd.tenant": "t",
+        "pd.route": "/v1",
+        "pd.cohort": "c",
+        "gen_ai.conversation.id": "conv",
+        "pd.client_request.id": "mine",
+    }  # fmt: skip
+    attributes = {name: value for name, value in attributes.items() if rng.random() < 0.8}
+    end = trace.moment(20, 60) if rng.random() < 0.95 else trace.start
+    events = [("first_token", trace.moment(5, 30)), ("last_token", trace.moment(15, 60))]
+    if rng.random() < 0.2:
+        events = [
+            (name, rng.choice((1, trace.start - DAY_NS // 2, ns, trace.start - 3 * MS, 4 * 10**18)))
+            for name, ns in events
+        ]
+    events = [event for event in events if rng.random() < 0.85]
+    return trace.span(
+        "pd.request", router, trace.start, end, kind=2, attributes=attributes, events=tuple(events)
+    )
+
+
+def _seconds(rng: random.Random, low: int, high: int) -> str:
+    """A duration in seconds that is a whole number of nanoseconds, or nonsense."""
+    if rng.random() < 0.08:
+        return rng.choice(ABSURD)
+    return str(rng.randint(low * MS, high * MS) / 1e9)
+
+
+def vllm(rng: random.Random) -> list[Span]:
+    """Router and engine spans, with or without those of the traced connector."""
+    trace = _Trace(rng)
+    router = process(rng, "")
+    engines = {role: process(rng, rng.choice((role, ""))) for role in ("prefill", "decode")}
+    spans = []
+    legs = {}
+    server = trace.span(
+        "POST /v1/completions", router, trace.start, trace.moment(20, 60), scope="vllm-router", kind=2,
+        attributes=_some(rng, {"request_id": "client-1", "http.route": "/v1", "http.response.status_code": rng.choice(("200", "200", "200", "502", "429"))}),
+    )  # fmt: skip
+    if rng.random() < 0.85:
+        spans.append(server)
+    for role in ("prefill", "decode"):
+        for _ in range(rng.choice((1, 1, 1, 2, 0))):
+            start, end = trace.stretch(0, 20)
+            legs[role] = trace.span(
+                f"POST {role}", router, start, end, scope="vllm-router", kind=3, parent_id=server.span_id,
+                attributes=_some(rng, {"vllm.request_phase": role, "server.address": rng.choice(("10.0.0.1", "10.0.0.2")), "server.port": rng.choice(("8100", "8200"))}),
+            )  # fmt: skip
+            spans.append(legs[role])
+        if rng.random() < 0.85:
+            spans.append(_llm_request(trace, engines[role], legs.get(role)))
+    for name, role in (("kv.publish", "prefill"), ("kv.lease", "prefill"), ("kv.transfer", "decode"), ("kv.import", "decode")):  # fmt: skip
+        if rng.random() < 0.6:
+            spans.append(trace.span(name, engines[role], *trace.stretch(3, 30)))
+    return spans
+
+
+def _llm_request(trace: _Trace, engine: Process, leg: Span | None) -> Span:
+    rng = trace.rng
+    attributes = {
+        "gen_ai.request.id": f"cmpl-{trace.id}-0",
+        "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40),
+        "gen_ai.latency.time_in_model_prefill": _seconds(rng, 0, 20),
+        "gen_ai.latency.time_in_model_decode": _seconds(rng, 0, 30),
+        "gen_ai.usage.prompt_tokens": rng.choice(NUMBERS),
+        "gen_ai.usage.completion_tokens": rng.choice(("1", "8", "0", "45")),
+    }
+    start, end = trace.stretch(0, 50)
+    parent = leg.span_id if leg and rng.random() < 0.9 else rng.randbytes(8)
+    return trace.span(
+        "llm_request", engine, start, max(end, start + 30 * MS), scope="vllm", kind=2, parent_id=parent,
+        attributes=_some(rng, attributes, 0.95),
+    )  # fmt: skip
+
+
+def dynamo(rng: random.Random) -> list[Span]:
+    """Frontend, router and worker spans, and the request trace's record."""
+    trace = _Trace(rng)
+    frontend = process(rng, "")
+    workers = {role: process(rng, rng.choice((role, ""))) for role in ("prefill", "decode")}
+    spans = []
+    if rng.random() < 0.85:
+        attributes = {
+            "request_id": f"u-{trace.id}", "x_request_id": "mine", "model": "tiny", "uri": "/v1",
+            "input_tokens": rng.choice(NUMBERS), "output_tokens": rng.choice(NUMBERS),
+            "ttft_ms": rng.choice((str(rng.randint(0, 40 * MS) / 1e6), *ABSURD)),
+            "prefill_worker_id": str(2**63 + rng.randrange(3)), "decode_worker_id": "17",
+            "request.outcome": rng.choice(("success", "success", "cancelled", "error", "weird")), "error.type": "x",
+        }  # fmt: skip
+        spans.append(
+            trace.span(
+                "http-request", frontend, trace.start, trace.moment(30, 60), status=rng.choice((0, 0, 2)),
+                attributes=_some(rng, attributes),
+            )
+        )  # fmt: skip
+    if rng.random() < 0.5:
+        attributes = {
+            "dynamo.trace.request_id": f"u-{trace.id}", "dynamo.trace.input_tokens": "9", "dynamo.trace.output_tokens": "3",
+            "dynamo.trace.ttft_ms": str(rng.randint(0, 40 * MS) / 1e6), "dynamo.trace.cached_tokens": "2",
+            "dynamo.trace.prefill_worker_id": "3", "dynamo.trace.decode_worker_id": "4",
+        }  # fmt: skip
+        spans.append(
+            trace.span("dynamo.request.trace", frontend, trace.moment(0, 2), trace.moment(30, 60), attributes=_some(rng, attributes))
+        )  # fmt: skip
+    if rng.random() < 0.3:
+        outcome = rng.choice(("success", "cancelled", "error"))
+        spans.append(
+            trace.span("request.lifecycle", frontend, *trace.stretch(0, 60), attributes={"model": "m2", "dynamo.request.terminal.outcome": outcome})
+        )  # fmt: skip
+    for name in ("kv_router.select_worker", "kv_router.schedule", "request.preprocessing"):
+        if rng.random() < 0.6:
+            spans.append(trace.span(name, frontend, *trace.stretch(0, 15)))
+    for phase, component in (("Prefill", "prefill"), ("Decode", "backend"), ("Aggregated", "backend")):
+        if rng.random() < 0.6:
+            route = trace.span(
+                rng.choice(("kv_router.route_request", "router.route_request")), frontend, *trace.stretch(2, 50), kind=3,
+                attributes=_some(rng, {"phase": phase, "worker_id": rng.choice(("3", "4", "5"))}),
+            )  # fmt: skip
+            payload = trace.span(
+                "handle_payload", workers["prefill" if phase == "Prefill" else "decode"], *trace.stretch(3, 50), kind=2,
+                parent_id=route.span_id,
+                attributes=_some(rng, {"component": component, "endpoint": "generate", "instance_id": "99"}, 0.95),
+            )  # fmt: skip
+            spans += [route, payload]
+    return spans
+
+
+def _some(rng: random.Random, attributes: dict[str, str], each: float = 0.85) -> dict[str, str]:
+    return {name: value for name, value in attributes.items() if rng.random() < each}

@@ -1,0 +1,180 @@
+"""One request, one row: whatever comes first, late, twice, or across a crash."""
+
+from dataclasses import replace
+
+import pytest
+
+from analyzer.assemble.assembler import Assembler
+from analyzer.assemble.oracle import Process, Span
+from collector.store import Store
+from tests.assemble.otlp import body, clear, differences, expected, rows
+from tests.assemble.random_requests import request
+
+MS = 1_000_000
+MIDNIGHT = 1_750_032_000 * 10**9
+ROUTER = Process((("service.name", "router"),))
+PREFILL = Process((("service.name", "p"), ("service.instance.id", "p:0"), ("pd.pool", "prefill")))
+
+
+def native(trace: int, start: int = MIDNIGHT + 3600 * 10**9, name: str = "") -> list[Span]:
+    """A request of 40 ms with its first token after 20: the request span, a queue of 5 ms, 10 of compute."""
+    ids = {"pd.request.id": name or f"r-{trace}"}
+    trace_id = trace.to_bytes(16, "big")
+
+    def span(number, name, process, begin, end, **more):
+        return Span(
+            trace_id, number.to_bytes(8, "big"), b"", process, "", name, 1, 0, start + begin * MS, start + end * MS,
+            {**ids, **more.pop("attributes", {})}, **more,
+        )  # fmt: skip
+
+    events = (("first_token", start + 20 * MS), ("last_token", start + 40 * MS))
+    return [
+        span(1, "pd.request", ROUTER, 0, 40, attributes={"pd.outcome": "ok"}, events=events),
+        span(2, "pd.prefill_queue", PREFILL, 0, 5),
+        span(3, "pd.prefill_compute", PREFILL, 5, 15),
+    ]
+
+
+def versions(store: Store) -> list[tuple]:
+    return store.query(
+        "SELECT request_key, complete, late_spans, toUnixTimestamp64Nano(started_at), spans FROM requests FINAL WHERE tombstone = 0"
+    )
+
+
+def test_a_request_without_its_root_then_complete_then_shifted_across_midnight_is_one_row(store):
+    root, *legs = native(1, MIDNIGHT + 5 * MS)
+    fallback = replace(
+        legs[0],
+        span_id=b"fallback",
+        name="dynamo.request.trace",
+        attributes={"dynamo.trace.request_id": "r-1"},
+    )
+    assembler = Assembler(store)
+    for spans in ([*legs, fallback], [root]):
+        store.insert_traces([body(spans)])
+        assembler.catch_up()
+        assert len(versions(store)) == 1
+    shifted = [
+        replace(
+            s, start_ns=s.start_ns - 10 * MS, end_ns=s.end_ns - 10 * MS,
+            events=tuple((name, ns - 10 * MS) for name, ns in s.events),
+        )
+        for s in (root, *legs)
+    ]  # fmt: skip
+    store.insert_traces([body(shifted)])
+    assembler.catch_up()
+
+    ((_, complete, _, started, spans),) = versions(store)
+    assert (complete, started, spans) == (1, MIDNIGHT - 5 * MS, 4)
+    ((row,),) = [tuple(rows(store).values())]
+    assert row["ttft_ns"] == 20 * MS
+    assert row["last_token_at"] - row["first_token_at"] == 20 * MS
+
+
+def test_late_spans_make_a_newer_version_and_are_counted_once_each(store):
+    root, queue, compute = native(2)
+    assembler = Assembler(store)
+    store.insert_traces([body([root, queue])])
+    assembler.catch_up()
+    ((_, complete, late, _, spans),) = versions(store)
+    assert (complete, late, spans) == (1, 0, 2)
+
+    store.insert_traces([body([compute])])
+    assembler.catch_up()
+    assert [row[2] for row in versions(store)] == [1]
+
+    store.insert_traces([body([queue, compute])])
+    assembler.catch_up()
+
+    ((_, _, late, _, spans),) = versions(store)
+    assert (late, spans) == (1, 3)
+    ((row,),) = [tuple(rows(store).values())]
+    assert row["duplicate_spans"] == 2
+    assert differences(row, expected([[root, queue, compute, queue, compute]])[0]) == {}
+
+
+def test_a_row_is_never_replaced_by_one_made_from_fewer_spans(store):
+    spans = native(3)
+    store.insert_traces([body(spans)])
+    assembler = Assembler(store)
+    assembler.catch_up()
+    before = rows(store)
+    for table in ("spans", "span_facts"):
+        store.command(f"TRUNCATE TABLE {table}")
+
+    store.insert_traces([body(spans[:1])])
+    assembler.catch_up()
+
+    assert rows(store) == before
+
+
+def test_requests_still_without_their_request_span_are_no_rows(store):
+    _, *legs = native(4)
+    store.insert_traces([body(legs)])
+    Assembler(store).catch_up()
+    assert rows(store) == {}
+
+
+class Crash(Exception):
+    """The process is gone."""
+
+
+class Fragile:
+    """A store whose process dies before the n-th statement that changes something."""
+
+    def __init__(self, store: Store, statements: int):
+        self._store, self._left = store, statements
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def _spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Crash
+
+    def command(self, *args):
+        self._spend()
+        return self._store.command(*args)
+
+    def insert(self, *args):
+        self._spend()
+        return self._store.insert(*args)
+
+
+def crowd() -> list[list[Span]]:
+    """Random requests, two in one trace, and one whose legs have traces of their own."""
+    shared = [
+        *native(90),
+        *(replace(s, span_id=bytes(reversed(s.span_id))) for s in native(90, name="other")),
+    ]
+    root, *legs = native(91)
+    apart = [root, *(replace(leg, trace_id=b"leg" + leg.trace_id[3:]) for leg in legs)]
+    return [*(request(seed) for seed in range(30)), shared, apart]
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_crashes_between_any_two_statements_change_nothing(store, steps):
+    """Dies before the first statement, started again dies before the second, and so on to the end."""
+    spans = [span for of_request in crowd() for span in of_request]
+    bodies = [body(spans[number::steps]) for number in range(steps)]
+    assembler = Assembler(store)
+    for one in bodies:
+        store.insert_traces([one])
+        assembler.catch_up()
+    undisturbed = rows(store)
+
+    clear(store)
+    crashes = 0
+    for number, one in enumerate(bodies):
+        store.insert_traces([one])
+        done = False
+        while not done:
+            try:
+                Assembler(Fragile(store, 6 + (crashes if number == steps - 1 else 99))).catch_up()
+                done = True
+            except Crash:
+                crashes += 1
+
+    assert crashes > 12
+    assert rows(store) == undisturbed
