@@ -20,6 +20,8 @@ from collector.phases import TTFT_PARTS
 
 TRIFLE = 0.03
 """A cause with less of a miss is left out of it, and the others fill its place."""
+SIGNIFICANT = 0.04
+"""A cause of less than this share of the objective's TTFT is scatter that any request has."""
 UNEXPLAINED = 0.4
 """A transfer this share of which is excess that no rule claims is a question, not scatter."""
 COMPUTE_RULES = 0.4
@@ -104,9 +106,12 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
             left = left - unknown
         ordinary += left
+    out = np.where(out >= SIGNIFICANT * s.of(s.requests.ttft_limit)[:, None], out, 0.0)
     normal = s.exposed - s.excess
     total = normal.sum(axis=1)
-    lacking = np.maximum(np.where(missed & ~s.failed, s.over_ttft, 0.0) - out.sum(axis=1) - ordinary, 0.0)
+    over = np.where(missed & ~s.failed, s.over_ttft, 0.0)
+    lacking = np.maximum(over - out.sum(axis=1) - ordinary, 0.0)
+    lacking = np.where(out.any(axis=1), lacking, over)
     compute = normal[:, PART["prefill_compute"]] >= COMPUTE_RULES * np.where(total > 0, total, np.inf)
     out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(compute, lacking, 0.0)
     return out

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from analyzer.occupancy import groups
 from analyzer.verdict.attribution import COLUMN, Attribution
 from analyzer.verdict.causes import failed_hand_off
 from analyzer.verdict.causes.agreement import differences
@@ -16,6 +17,8 @@ IDLE = 0.5
 SLOW_PAIR = 1.4
 """A pair is slow when its transfers take so many times what the other pairs' take for their size."""
 ENOUGH_PER_PAIR = 5
+SURE = 4.0
+"""Standard errors by which a pair must stand out."""
 
 
 def decode_crash(s: Situation, _: Attribution) -> Finding | None:
@@ -94,18 +97,31 @@ def path_specific(s: Situation, _: Attribution) -> Finding | None:
         return Finding("path_specific", "warning", f"hand-offs fail only from {names}")
     if not known.any():
         return None
-    pair = t.producer[known] * np.uint64(31) + t.consumer[known]
-    codes, at, many = np.unique(pair, return_inverse=True, return_counts=True)
-    middle = np.array([np.median(ratio[known][at == number]) for number in range(len(codes))])
-    middle = middle[many >= ENOUGH_PER_PAIR]
-    if len(middle) < 4:
+    slow = _slow_pairs(np.log(ratio[known]), t.producer[known] * np.uint64(31) + t.consumer[known])
+    if slow is None:
         return None
-    slow = middle > SLOW_PAIR * middle.min()
-    gap = middle[slow].min() / middle[~slow].max() if slow.any() and (~slow).any() else 0.0
-    if not slow.any() or slow.all() or gap < 1.15:
-        return None
-    detail = f"{int(slow.sum())} of {len(middle)} pairs take {np.median(middle[slow]) / np.median(middle[~slow]):.1f}x the others' time"
+    number_slow, pairs, factor = slow
+    detail = f"{number_slow} of {pairs} pairs take {factor:.1f} times as long as the others"
     return Finding("path_specific", "warning", detail)
+
+
+def _slow_pairs(log_ratio: np.ndarray, pair: np.ndarray) -> tuple[int, int, float] | None:  # type: ignore[type-arg]
+    """Pairs whose median is far above the quicker ones' by more than its own sampling error explains.
+
+    The standard error of a median is 1.25 σ/√n; σ is the pooled scatter within pairs.
+    """
+    members = [log_ratio[rows] for _, rows in groups(pair) if len(rows) >= ENOUGH_PER_PAIR]
+    if len(members) < 4:
+        return None
+    middle = np.array([np.median(values) for values in members])
+    within = np.concatenate([np.abs(v - m) for v, m in zip(members, middle, strict=True)])
+    scatter = max(1.4826 * float(np.median(within)), 1e-3)
+    error = 1.25 * scatter / np.sqrt([len(values) for values in members])
+    usual = float(np.quantile(middle, 0.25))
+    slow = (middle - usual > np.log(SLOW_PAIR)) & (middle - usual > SURE * error)
+    if not slow.any() or slow.all():
+        return None
+    return int(slow.sum()), len(members), float(np.exp(np.median(middle[slow]) - np.median(middle[~slow])))
 
 
 def prealloc_backpressure(s: Situation, found: Attribution) -> Finding | None:

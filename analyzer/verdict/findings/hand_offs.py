@@ -48,7 +48,8 @@ def lease_too_short(s: Situation, _: Attribution) -> Finding | None:
 def lease_not_enforced(s: Situation, _: Attribution) -> Finding | None:
     """Orphans held clearly longer than their lease, or, without one, than any fair wait."""
     book = s.ledger
-    over_limit = ~np.isfinite(book.lease) & (book.until - book.since > 2 * book.limit)
+    never_back = book.until >= book.horizon
+    over_limit = ~np.isfinite(book.lease) & never_back & (book.until - book.since > 2 * book.limit)
     chosen = book.orphan & _inside(s)[book.transfer] & ((book.past_lease & ~book.on_decode) | over_limit)
     if not chosen.any():
         return None
