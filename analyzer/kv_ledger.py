@@ -94,9 +94,24 @@ def ledger(transfers: Transfers, requests: Requests, horizon: float) -> Ledger:
     on_decode = np.arange(len(row)) >= len(prefill[0])
     of_lease = np.where(on_decode, np.nan, lease[row])
     held = until - since
-    past = np.isfinite(of_lease) & (held > LATE_RELEASE * of_lease + 0.05) & ~np.isin(state, (State.IMPORTED,))
+    past = (
+        np.isfinite(of_lease) & (held > LATE_RELEASE * of_lease + 0.05) & ~np.isin(state, (State.IMPORTED,))
+    )
     return Ledger(
-        row, on_decode, worker, state, since, until, tokens, size, of_lease, past, late, adopted, limit, horizon
+        row,
+        on_decode,
+        worker,
+        state,
+        since,
+        until,
+        tokens,
+        size,
+        of_lease,
+        past,
+        late,
+        adopted,
+        limit,
+        horizon,
     )
 
 
@@ -131,7 +146,9 @@ def _late_reads(t: Transfers) -> Flags:
     after_release = np.isfinite(t.expired) & (done > t.expired)
     renewed_enough = ~np.isfinite(t.lease_end) | (done <= t.lease_end)
     freed_on_read = t.freed_why == Freed.IMPORTED
-    return np.isfinite(done) & (after_release | (~renewed_enough & ~freed_on_read & (t.freed_why != Freed.NO)))
+    return np.isfinite(done) & (
+        after_release | (~renewed_enough & ~freed_on_read & (t.freed_why != Freed.NO))
+    )
 
 
 _Side = tuple[np.ndarray, ...]  # type: ignore[type-arg]

@@ -5,6 +5,7 @@ from typing import Any
 
 from analyzer.api.models import (
     CompositeModel,
+    EvidenceModel,
     IntervalModel,
     MetModel,
     MissingModel,
@@ -14,27 +15,29 @@ from analyzer.api.models import (
 )
 from analyzer.api.times import rfc3339, seconds
 from analyzer.slo.objectives import Objectives
-from analyzer.verdict.missing import missing_signals
-from analyzer.verdict.vocabulary import Cause
+from analyzer.verdict.request_verdict import RequestVerdict
 from collector.phases import DECODE_PARTS, TTFT_PARTS, Phase
 
 Row = Mapping[str, Any]
 _TEXTS = (
     *("request_id", "client_request_id", "system", "model", "tenant", "route", "cohort"),
-    *("outcome", "finish_reason", "ttft_source", "prefill_worker", "decode_worker", "cause"),
+    *("outcome", "finish_reason", "ttft_source", "prefill_worker", "decode_worker"),
 )
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "attempts")
 
 
-def request(row: Row, objectives: Objectives) -> RequestModel:
-    """Return the summary of a request."""
-    return RequestModel(**_summary(row, objectives))
+Shares = Mapping[str, float]
 
 
-def detail(row: Row, objectives: Objectives) -> RequestDetailModel:
+def request(row: Row, objectives: Objectives, causes: Shares | None = None) -> RequestModel:
+    """Return the summary of a request; `causes` with their shares, the largest first."""
+    return RequestModel(**_summary(row, objectives, causes))
+
+
+def detail(row: Row, objectives: Objectives, verdict: RequestVerdict | None) -> RequestDetailModel:
     """Return a request with timeline and verdict."""
     return RequestDetailModel(
-        **_summary(row, objectives),
+        **_summary(row, objectives, verdict.causes if verdict else None),
         ended_at=_instant(row["ended_ns"]),
         first_token_at=_instant(row["first_token_ns"]),
         last_token_at=_instant(row["last_token_ns"]),
@@ -47,11 +50,12 @@ def detail(row: Row, objectives: Objectives) -> RequestDetailModel:
         spans=row["spans"],
         duplicate_spans=row["duplicate_spans"],
         late_spans=row["late_spans"],
-        verdict=_verdict(row),
+        verdict=_verdict(verdict),
     )
 
 
-def _summary(row: Row, objectives: Objectives) -> dict[str, Any]:
+def _summary(row: Row, objectives: Objectives, causes: Shares | None) -> dict[str, Any]:
+    shares = causes if causes is not None else {row["cause"]: 1.0} if row["cause"] else {}
     return {
         **{name: row[name] or None for name in _TEXTS},
         **{name: row[name] for name in _COUNTS},
@@ -65,7 +69,8 @@ def _summary(row: Row, objectives: Objectives) -> dict[str, Any]:
         "e2e": seconds(row["e2e_ns"]),
         "objective": objectives.items[row["objective"] - 1].name,
         "met": MetModel(ttft=_flag(row["met_ttft"]), tpot=_flag(row["met_tpot"]), joint=_flag(row["met"])),
-        "causes": {row["cause"]: 1.0} if row["cause"] else {},
+        "cause": next(iter(shares), None),
+        "causes": dict(shares),
         "complete": bool(row["complete"]),
         "censored": bool(row["censored"]),
         "exposed": _parts(TTFT_PARTS, row["exposed_ns"]),
@@ -110,16 +115,17 @@ def _composite(composite: Row) -> CompositeModel:
     return CompositeModel(covers=composite["covers"], exposed=exposed, reason=composite["reason"] or None)
 
 
-def _verdict(row: Row) -> VerdictModel | None:
-    if row["met"] is None:
+def _verdict(found: RequestVerdict | None) -> VerdictModel | None:
+    if found is None:
         return None
-    cause = Cause(row["cause"])
-    observed = {interval["phase"] for interval in row["intervals"]}
-    lacking = missing_signals(observed) if cause is Cause.INSUFFICIENT_EVIDENCE else []
     return VerdictModel(
-        cause=cause,
-        confidence=None,
-        evidence=[],
-        counterfactual=None,
-        missing_telemetry=[MissingModel(**vars(missing)) for missing in lacking],
+        cause=str(found.cause),
+        confidence=found.confidence,
+        evidence=[
+            EvidenceModel(signal=item.signal, value=item.value, unit=item.unit, at=None, source=item.source)
+            for item in found.evidence
+        ],
+        counterfactual=found.counterfactual,
+        missing_telemetry=[MissingModel(**vars(missing)) for missing in found.missing],
+        next_step=found.next_step,
     )

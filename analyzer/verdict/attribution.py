@@ -145,7 +145,9 @@ def _per_token(s: Situation, book: _Ledger) -> Floats:
 
 def _joined(s: Situation, before_token: Floats, per_token: Floats, failure: Floats) -> Floats:
     """Shares of each miss: failures first, then TTFT's and TPOT's by how far each was missed."""
-    far_ttft = np.where(s.failed & ~np.isfinite(s.of(s.requests.tpot)), 1.0, s.over_ttft / s.of(s.requests.ttft_limit))
+    far_ttft = np.where(
+        s.failed & ~np.isfinite(s.of(s.requests.tpot)), 1.0, s.over_ttft / s.of(s.requests.ttft_limit)
+    )
     far_tpot = s.over_tpot / s.of(s.requests.tpot_limit)
     unknown = np.zeros_like(failure)
     unknown[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] = 1.0
@@ -171,7 +173,10 @@ def _would_have_met(s: Situation, book: _Ledger, per_token: Floats, shares: Floa
     tpot = np.nan_to_num(s.of(s.requests.tpot))
     failing = book.by_part.get("failure")
     for column in np.flatnonzero(shares.any(axis=0)).tolist():
-        removed = np.stack([book.by_part[p][:, column] if p in book.by_part else np.zeros(len(tpot)) for p in TTFT_PARTS], axis=1)
+        removed = np.stack(
+            [book.by_part[p][:, column] if p in book.by_part else np.zeros(len(tpot)) for p in TTFT_PARTS],
+            axis=1,
+        )
         fixed = failing is not None and failing[:, column] > 0
         answered = ~s.failed | np.asarray(fixed)
         extra = shares[:, column] * 0

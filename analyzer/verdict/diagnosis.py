@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from analyzer.slo.objectives import Objectives
+from analyzer.slo.scope import Scope
 from analyzer.verdict.attribution import CAUSES, COLUMN, Attribution, attribute
+from analyzer.verdict.causes import IN_ORDER
 from analyzer.verdict.confidence import confidence_of
 from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.findings import Finding, find
-from analyzer.verdict.load import Columns, load
+from analyzer.verdict.load import Columns, Loaded, load
 from analyzer.verdict.missing import Missing, missing_telemetry
 from analyzer.verdict.quantities import quantities
+from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation, prepare
 from analyzer.verdict.summary import summarize
 from analyzer.verdict.tables import Account, Outcome
 from analyzer.verdict.vocabulary import Cause
-from analyzer.slo.objectives import Objectives
-from analyzer.slo.scope import Scope
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,10 @@ class Diagnosis:
     quantities: Mapping[str, Any] = field(default_factory=dict)
 
 
-def diagnose(store: Columns, scope: Scope, objectives: Objectives, horizon_ns: int) -> Diagnosis:
-    """Diagnose a window. horizon_ns: the newest instant that telemetry covers."""
+def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) -> Diagnosis:
+    """Diagnose a window. now_ns: the time of the question; nothing is taken to have happened later."""
     loaded = load(store, scope, objectives)
-    s = prepare(loaded, (horizon_ns - loaded.origin_ns) / 1e9)
+    s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
     attribution = attribute(s)
     counts = _counts(s)
     causes = _answers(s, attribution)
@@ -95,6 +97,14 @@ def diagnose(store: Columns, scope: Scope, objectives: Objectives, horizon_ns: i
         missing,
         quantities(s),
     )
+
+
+def _newest(loaded: Loaded) -> float:
+    """Newest instant that telemetry covers, seconds from origin: what is held then, is held at least so long."""
+    t, r = loaded.transfers, loaded.requests
+    instants = [r.end, t.at, t.moved, t.imported, t.freed, t.given_back]
+    known = [float(values[np.isfinite(values)].max()) for values in instants if np.isfinite(values).any()]
+    return max([*known, loaded.readings.latest()], default=0.0)
 
 
 def _counts(s: Situation) -> Counts:
@@ -144,7 +154,7 @@ def _answers(s: Situation, found: Attribution) -> list[CauseAnswer]:
             continue
         cause = CAUSES[column]
         chosen = found.shares[:, column] > 0
-        rule = _rule_of(found, cause)
+        rule = rule_of(found, cause)
         out.append(
             CauseAnswer(
                 cause,
@@ -181,13 +191,15 @@ def _behind_orphans(s: Situation, answers: list[CauseAnswer]) -> list[CauseAnswe
 _WITHOUT_RULE = "Switch on what is listed as missing; then ask again."
 
 
-def _rule_of(found: Attribution, cause: Cause) -> Any:
+def rule_of(found: Attribution, cause: Cause) -> Rule | None:
     """The rule that claimed most for a cause."""
-    own = [(amount, number) for number, (rule, amount) in enumerate(found.asked) if rule.cause is cause and amount > 0]
+    own = [
+        (amount, number)
+        for number, (rule, amount) in enumerate(found.asked)
+        if rule.cause is cause and amount > 0
+    ]
     if own:
         return found.asked[max(own)[1]][0]
-    from analyzer.verdict.causes import IN_ORDER
-
     return next((rule for rule in IN_ORDER if rule.cause is cause), None)
 
 
@@ -215,9 +227,4 @@ def _confidence(dominant: Cause, causes: list[CauseAnswer]) -> float | None:
     return next((answer.confidence for answer in causes if answer.cause is dominant), None)
 
 
-def shares_of_request(found: Attribution, row: int) -> dict[str, float]:
-    """Causes of one missed request."""
-    return {str(CAUSES[c]): float(found.shares[row, c]) for c in np.flatnonzero(found.shares[row] > 0)}
-
-
-__all__ = ["CAUSES", "COLUMN", "CauseAnswer", "Counts", "Diagnosis", "diagnose", "shares_of_request"]
+__all__ = ["CAUSES", "COLUMN", "CauseAnswer", "Counts", "Diagnosis", "diagnose", "rule_of"]

@@ -68,7 +68,9 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
     window = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
     raw = store.columns(read_sql(__file__, "sql/requests"), {**window, **_only(scope), **objectives.params()})
     requests = _requests(raw, scope.from_ns, objectives)
-    transfers = _transfers(store.columns(read_sql(__file__, "sql/transfers"), window), requests, scope.from_ns)
+    transfers = _transfers(
+        store.columns(read_sql(__file__, "sql/transfers"), window), requests, scope.from_ns
+    )
     workers = _workers(store, window, scope.from_ns)
     span = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
     step = max(1_000_000_000, (scope.to_ns - since) // LEVEL_STEPS)
@@ -103,8 +105,19 @@ def _only(scope: Scope) -> dict[str, Any]:
 
 
 def _part_codes(store: Columns) -> dict[str, int]:
-    parts = ("", "bootstrap", "transferring", "prealloc", "prealloc_ready", "transfer", "deferred", "capacity")
-    found = store.columns("SELECT cityHash64(arrayJoin({parts:Array(String)})) AS code", {"parts": list(parts)})
+    parts = (
+        "",
+        "bootstrap",
+        "transferring",
+        "prealloc",
+        "prealloc_ready",
+        "transfer",
+        "deferred",
+        "capacity",
+    )
+    found = store.columns(
+        "SELECT cityHash64(arrayJoin({parts:Array(String)})) AS code", {"parts": list(parts)}
+    )
     return dict(zip(parts, (int(code) for code in found["code"]), strict=True))
 
 
@@ -158,8 +171,12 @@ def _transfers(raw: Raw, requests: Requests, origin_ns: int) -> Transfers:
         name: np.where(raw[column] > 0, (raw[column] - origin_ns) / 1e9, np.nan)
         for name, column in _INSTANTS.items()
     }
-    given["request"] = positions(requests.key, np.column_stack([raw["key_a"], raw["key_b"]]).astype(np.uint64))
-    found = Transfers(**{name: given[name] if name in given else raw[name] for name in table_fields(Transfers)})
+    given["request"] = positions(
+        requests.key, np.column_stack([raw["key_a"], raw["key_b"]]).astype(np.uint64)
+    )
+    found = Transfers(
+        **{name: given[name] if name in given else raw[name] for name in table_fields(Transfers)}
+    )
     return take(found, np.flatnonzero(found.request >= 0))
 
 

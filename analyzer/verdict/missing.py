@@ -103,7 +103,9 @@ def missing_telemetry(s: Situation, found: Attribution) -> list[Missing]:
     moving = [Cause.SLOW_LINK, Cause.LINK_CONTENTION, Cause.MANY_SMALL_BLOCKS, Cause.TCP_FALLBACK]
     about_transfers = abstained or any(shares[COLUMN[cause]] > 0.2 for cause in moving)
     out = list(_phases(s)) if abstained else []
-    if not s.loaded.readings.has("kv_used_fraction") and (abstained or shares[COLUMN[Cause.PREFILL_STARVED]] > 0.2):
+    if not s.loaded.readings.has("kv_used_fraction") and (
+        abstained or shares[COLUMN[Cause.PREFILL_STARVED]] > 0.2
+    ):
         out.append(_POOLS if not s.loaded.readings.has("queue_depth") else _DECODE_KV)
     elif abstained and not _decode_gauge(s):
         out.append(_DECODE_KV)

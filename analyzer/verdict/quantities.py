@@ -13,7 +13,13 @@ from collector.phases import TTFT_PARTS
 
 def quantities(s: Situation) -> dict[str, Any]:
     """All of them, fractions 0-1, GB = 1e9 bytes."""
-    out: dict[str, Any] = {**_requests(s), **_orphans(s), **_transfers(s), **_latency(s), **_prefill_workers(s)}
+    out: dict[str, Any] = {
+        **_requests(s),
+        **_orphans(s),
+        **_transfers(s),
+        **_latency(s),
+        **_prefill_workers(s),
+    }
     out |= reported_over_true(s)
     return {name: value for name, value in out.items() if value is not None}
 
@@ -53,7 +59,9 @@ def _orphans(s: Situation) -> dict[str, Any]:
     if orphan.any():
         held = book.until - book.since
         if np.isfinite(book.bytes[orphan]).all():
-            out["orphaned_bytes_peak"] = peak_weight(book.bytes[orphan], book.since[orphan], book.until[orphan])
+            out["orphaned_bytes_peak"] = peak_weight(
+                book.bytes[orphan], book.since[orphan], book.until[orphan]
+            )
         out["pinned_seconds_per_orphan"] = float(np.median(held[orphan]))
         out["pinned_kv_fraction_peak"] = _pinned_fraction(s, orphan)
     return out

@@ -101,7 +101,9 @@ class Situation:
         r, exposed = self.requests, self.exposed
         normal = np.zeros_like(exposed)
         normal[:, PART["tokenize"]] = TOKENIZE_S_PER_TOKEN * np.nan_to_num(self.of(r.input_tokens))
-        normal[:, PART["prefill_compute"]] = self._or_itself(self.of(self.compute.expected), "prefill_compute")
+        normal[:, PART["prefill_compute"]] = self._or_itself(
+            self.of(self.compute.expected), "prefill_compute"
+        )
         expected = self.of_hand_off(self.moving.expected)
         normal[:, PART["kv_transfer"]] = self._or_itself(expected, "kv_transfer")
         step = self.of(r.tpot)
@@ -139,7 +141,9 @@ class Situation:
         worker = self.prefill_worker
         waiting = self.pools.prefill_waiting.mean(worker, middle - around, middle + around)
         running = self.pools.prefill_running.mean(worker, middle - around, middle + around)
-        ratio = np.where(running > 0, waiting / np.where(running > 0, running, 1.0), np.where(waiting > 0, np.inf, 0))
+        ratio = np.where(
+            running > 0, waiting / np.where(running > 0, running, 1.0), np.where(waiting > 0, np.inf, 0)
+        )
         own = np.nan_to_num(until - since)
         return (own > ORDINARY_WAITS * service) | ((ratio > BUSY_RATIO) & (own > service))
 

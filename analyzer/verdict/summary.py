@@ -49,7 +49,11 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
         return f"{counts.total:,} requests started; none can be evaluated yet."
     head = f"{counts.missed:,} of {counts.evaluated:,} requests missed"
     if dominant is Cause.NONE:
-        return f"{head}: the objective is met." if counts.missed else f"All {counts.evaluated:,} requests met it."
+        return (
+            f"{head}: the objective is met."
+            if counts.missed
+            else f"All {counts.evaluated:,} requests met it."
+        )
     answer = causes[0]
     text = f"{head}; {answer.requests:,.0f} {SHORT[dominant]}"
     if answer.excess_ttft:

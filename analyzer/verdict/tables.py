@@ -84,6 +84,8 @@ class Requests:
 
     key: Codes
     """(rows, 2): the two halves of request_key."""
+    first_bucket: NDArray[np.uint32]
+    """Unix seconds: with the key, the table's own order."""
     inside: Flags
     start: Floats
     lasted: Floats
@@ -112,6 +114,8 @@ class Requests:
     request_id: Codes
     conversation: Codes
     tenant: Codes
+    route: Codes
+    cohort: Codes
     model: Codes
     system: Codes
     input_tokens: Floats

@@ -10,7 +10,9 @@ def differences(one: Worker | None, other: Worker | None) -> list[str]:
     """Keys of pd.compat.* that both sides state, with different values."""
     if one is None or other is None:
         return []
-    return sorted(key for key in one.agreed.keys() & other.agreed.keys() if one.agreed[key] != other.agreed[key])
+    return sorted(
+        key for key in one.agreed.keys() & other.agreed.keys() if one.agreed[key] != other.agreed[key]
+    )
 
 
 def differing_pairs(s: Situation, producers: Codes, consumers: Codes) -> Flags:
@@ -29,7 +31,9 @@ def renamed_without_read(s: Situation) -> Flags:
     t = s.transfers
     size = len(s.requests)
     read = np.isfinite(t.imported) | np.isfinite(t.moved)
-    published = np.bincount(t.request[np.isfinite(t.published) & ~np.isfinite(t.reserved)], minlength=size) > 0
+    published = (
+        np.bincount(t.request[np.isfinite(t.published) & ~np.isfinite(t.reserved)], minlength=size) > 0
+    )
     awaited = np.bincount(t.request[np.isfinite(t.reserved) & ~np.isfinite(t.published)], minlength=size) > 0
     done = np.bincount(t.request[read], minlength=size) > 0
     return published & awaited & ~done & (s.requests.attempts == 1)

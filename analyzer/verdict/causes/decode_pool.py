@@ -38,7 +38,13 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
         *median("decode_queue", s.exposed[:, PART["decode_queue"]], chosen),
         *median("decode.kv_used_fraction", s.pools.kv_used(worker, until), chosen, "fraction"),
         *median("decode.running", s.pools.readings.read("running", worker, middle), chosen, "requests"),
-        *median("decode.queue_depth", s.pools.decode_waiting.mean(worker, since, until), chosen, "requests", "derived"),
+        *median(
+            "decode.queue_depth",
+            s.pools.decode_waiting.mean(worker, since, until),
+            chosen,
+            "requests",
+            "derived",
+        ),
         *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
     ]
 

@@ -58,7 +58,9 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
         if own.sum() < ENOUGH:
             continue
         found = _slope(np.log(np.maximum(concurrency[own], 1.0)), beside_its_pair[own])
-        at_line = aggregate[own] >= LINE_USE * np.where(np.isfinite(t.link_gb_s[own]), t.link_gb_s[own], np.inf)
+        at_line = aggregate[own] >= LINE_USE * np.where(
+            np.isfinite(t.link_gb_s[own]), t.link_gb_s[own], np.inf
+        )
         slope[own] = found
         shared[own] = (concurrency[own] >= 1.5) & ((found >= GROWS) | (at_line & (concurrency[own] >= 2)))
     return Sharing(concurrency, shared, aggregate, slope)
@@ -109,7 +111,9 @@ def descriptor_bound(s: Situation) -> Flags:
         return out
     slope = _slope(np.log(t.descriptors[known]), np.log(took[known]))
     of_bytes = np.where(np.isfinite(t.bytes) & (t.bytes > 0), t.bytes, np.nan)
-    by_bytes = _slope(np.log(of_bytes[known]), np.log(took[known])) if np.isfinite(of_bytes[known]).all() else np.nan
+    by_bytes = (
+        _slope(np.log(of_bytes[known]), np.log(took[known])) if np.isfinite(of_bytes[known]).all() else np.nan
+    )
     if not slope >= GROWS or by_bytes >= GROWS and abs(by_bytes - slope) < 0.3:
         return out
     few = float(np.quantile(t.descriptors[known], 0.25))

@@ -90,8 +90,12 @@ def explain(s: Situation, chosen: Flags, kind: str, on_decode: bool) -> list[Evi
         *count("orphaned_hand_offs", rows, "hand-offs"),
         *number("held", float(np.median(held)) if len(held) else None, "s"),
         *number("orphaned_bytes", float(np.nansum(s.ledger.bytes[rows])), "bytes"),
-        *median(f"{side}.cache_filled_by_orphans", filled(s, workers, since, until, on_decode), chosen, "fraction"),
-        *median(f"{side}.kv_used_fraction", s.pools.kv_used(workers, np.nan_to_num(until)), chosen, "fraction"),
+        *median(
+            f"{side}.cache_filled_by_orphans", filled(s, workers, since, until, on_decode), chosen, "fraction"
+        ),
+        *median(
+            f"{side}.kv_used_fraction", s.pools.kv_used(workers, np.nan_to_num(until)), chosen, "fraction"
+        ),
     ]
 
 

@@ -78,7 +78,9 @@ def explain_small_blocks(s: Situation, chosen: Flags) -> list[Evidence]:
     return [
         *median("kv.post_share", s.of_hand_off(share), chosen, "fraction"),
         *median("kv.descriptors", s.of_hand_off(t.descriptors), chosen, "descriptors"),
-        *median("kv.bytes_per_descriptor", s.of_hand_off(t.bytes / t.descriptors), chosen, "bytes", "derived"),
+        *median(
+            "kv.bytes_per_descriptor", s.of_hand_off(t.bytes / t.descriptors), chosen, "bytes", "derived"
+        ),
         *explain(s, chosen),
     ]
 
@@ -87,9 +89,16 @@ def explain_contention(s: Situation, chosen: Flags) -> list[Evidence]:
     """How many share the path, and what it carries in total."""
     sharing = link.sharing(s)
     return [
-        *median("kv.concurrent_transfers", s.of_hand_off(sharing.concurrency), chosen, "transfers", "derived"),
+        *median(
+            "kv.concurrent_transfers", s.of_hand_off(sharing.concurrency), chosen, "transfers", "derived"
+        ),
         *median("kv.aggregate_rate", s.of_hand_off(sharing.aggregate_gb_s), chosen, "GB/s", "derived"),
-        *number("kv.time_over_concurrency", float(np.nanmedian(sharing.slope)) if np.isfinite(sharing.slope).any() else None, "slope", "derived"),
+        *number(
+            "kv.time_over_concurrency",
+            float(np.nanmedian(sharing.slope)) if np.isfinite(sharing.slope).any() else None,
+            "slope",
+            "derived",
+        ),
         *explain(s, chosen),
     ]
 

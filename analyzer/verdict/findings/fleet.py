@@ -31,7 +31,10 @@ def decode_crash(s: Situation, _: Attribution) -> Finding | None:
             and series.value.min() <= 0.0 < series.value.max()
             for signal in ("up", "pod_ready")
         )
-        restarted = worker is not None and len([start for start in worker.starts if start > s.requests.start.min()]) > 0
+        restarted = (
+            worker is not None
+            and len([start for start in worker.starts if start > s.requests.start.min()]) > 0
+        )
         served_before = bool((s.requests.start[s.requests.decode_worker == code] < _first(worker)).any())
         if down or (restarted and served_before):
             names.append(s.name(int(code)))
@@ -40,7 +43,9 @@ def decode_crash(s: Situation, _: Attribution) -> Finding | None:
         return None
     cut = int((s.of(s.requests.outcome) == Outcome.INTERRUPTED).sum())
     detail = f"decode worker {', '.join(names[:3]) or 'unnamed'} went away; {cut} requests broke off"
-    return Finding("decode_crash", "critical", detail, cut, number("worker_lost_releases", lost or None, "hand-offs"))
+    return Finding(
+        "decode_crash", "critical", detail, cut, number("worker_lost_releases", lost or None, "hand-offs")
+    )
 
 
 def _first(worker) -> float:  # type: ignore[no-untyped-def]
@@ -142,7 +147,11 @@ def prealloc_backpressure(s: Situation, found: Attribution) -> Finding | None:
 def compatibility_mismatch(s: Situation, _: Attribution) -> Finding | None:
     """Producers and consumers that hand off to each other and differ in what both must agree on."""
     t = s.transfers
-    pairs = np.unique(np.column_stack([t.producer, t.consumer]), axis=0) if len(t) else np.zeros((0, 2), np.uint64)
+    pairs = (
+        np.unique(np.column_stack([t.producer, t.consumer]), axis=0)
+        if len(t)
+        else np.zeros((0, 2), np.uint64)
+    )
     r = s.requests
     legs = np.column_stack([r.prefill_worker, r.decode_worker])
     pairs = np.unique(np.concatenate([pairs, legs[(legs != 0).all(axis=1)]]), axis=0)

@@ -94,7 +94,9 @@ def no_transfers_observed(s: Situation, _: Attribution) -> Finding | None:
     """Requests go through both pools and no transfer is seen."""
     r = s.requests
     decoded = np.isfinite(r.began("decode_queue")) | np.isfinite(r.began("first_decode_step"))
-    both = r.inside & np.isfinite(r.began("prefill_compute")) & decoded & (r.prefill_worker != r.decode_worker)
+    both = (
+        r.inside & np.isfinite(r.began("prefill_compute")) & decoded & (r.prefill_worker != r.decode_worker)
+    )
     if both.sum() < 10 or np.isfinite(r.began("kv_transfer"))[both].mean() > 1 - MOSTLY:
         return None
     detail = f"{int(both.sum())} requests ran on both pools; no KV transfer of theirs is seen"

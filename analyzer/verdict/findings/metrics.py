@@ -51,7 +51,9 @@ def metric_blind_spot(s: Situation, _: Attribution) -> Finding | None:
             if not 1 / BLIND <= ratio <= BLIND:
                 name = f"{pool}'s queue gauge" + (f" ({part})" if part else "")
                 detail = f"{name} shows {shown:.1f} on average, {true:.1f} waited there by the spans"
-                return Finding("metric_blind_spot", "warning", detail, None, number("shown", shown, "requests"))
+                return Finding(
+                    "metric_blind_spot", "warning", detail, None, number("shown", shown, "requests")
+                )
     return None
 
 
@@ -77,7 +79,10 @@ def metric_counts_wrong_work(s: Situation, _: Attribution) -> Finding | None:
     grown = [
         item
         for item in s.loaded.increases
-        if item.signal == "prompt_tokens_total" and item.part in ("", "local") and item.worker in names and (item.value or 0) > 0
+        if item.signal == "prompt_tokens_total"
+        and item.part in ("", "local")
+        and item.worker in names
+        and (item.value or 0) > 0
     ]
     if not grown:
         return None
@@ -93,8 +98,12 @@ def impossible_rate(s: Situation, _: Attribution) -> Finding | None:
     top = float(line.max())
     for item in by_pool(s):
         if is_transfer_rate(item.metric) and item.mean is not None and item.mean > 1.05 * top:
-            detail = f"{item.metric} averages {item.mean:.0f} GB/s on a path of {top:.0f} GB/s; it is discarded"
-            return Finding("impossible_rate", "warning", detail, None, number("kv.link", top, "GB/s", "supplied"))
+            detail = (
+                f"{item.metric} averages {item.mean:.0f} GB/s on a path of {top:.0f} GB/s; it is discarded"
+            )
+            return Finding(
+                "impossible_rate", "warning", detail, None, number("kv.link", top, "GB/s", "supplied")
+            )
     return None
 
 
@@ -110,7 +119,13 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
         ratio = item.mean * factor / (true * 1e3)
         if not 1 / OFF_BY < ratio < OFF_BY:
             detail = f"{item.metric} averages {item.mean * factor:.0f} ms, the spans' transfers {true * 1e3:.0f} ms"
-            return Finding("metric_window_mismatch", "warning", detail, None, number("reported_over_true", ratio, "ratio"))
+            return Finding(
+                "metric_window_mismatch",
+                "warning",
+                detail,
+                None,
+                number("reported_over_true", ratio, "ratio"),
+            )
     return None
 
 
@@ -119,5 +134,7 @@ def histogram_saturated(s: Situation, _: Attribution) -> Finding | None:
     for item in by_pool(s):
         if item.saturated and item.bounds:
             detail = f"{item.above_top:.0%} of {item.metric} lies above its top bucket ({item.bounds[-1]:g})"
-            return Finding("histogram_saturated", "info", detail, None, number("top_bucket", item.bounds[-1], item.unit))
+            return Finding(
+                "histogram_saturated", "info", detail, None, number("top_bucket", item.bounds[-1], item.unit)
+            )
     return None

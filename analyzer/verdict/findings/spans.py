@@ -20,7 +20,9 @@ def late_spans(s: Situation, _: Attribution) -> Finding | None:
     if not late.any():
         return None
     share = late.sum() / max(1, s.requests.inside.sum())
-    return Finding("late_spans", "info", f"{share:.1%} of the requests had spans that came late", int(late.sum()))
+    return Finding(
+        "late_spans", "info", f"{share:.1%} of the requests had spans that came late", int(late.sum())
+    )
 
 
 def duplicate_records(s: Situation, _: Attribution) -> Finding | None:
@@ -45,7 +47,9 @@ def unattributed_gap(s: Situation, _: Attribution) -> Finding | None:
     where = _where(s, large)
     middle = float(np.median(gap[large]))
     detail = f"{middle:.2f} s of TTFT (median of {int(large.sum())} requests) {where} is covered by no span"
-    return Finding("unattributed_gap", "warning", detail, int(large.sum()), number("unattributed", middle, "s"))
+    return Finding(
+        "unattributed_gap", "warning", detail, int(large.sum()), number("unattributed", middle, "s")
+    )
 
 
 def _where(s: Situation, rows: np.ndarray) -> str:  # type: ignore[type-arg]

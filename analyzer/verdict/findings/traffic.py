@@ -51,4 +51,6 @@ def baseline_drift(s: Situation, _: Attribution) -> Finding | None:
     change = float(np.median(second) / np.median(first))
     if 1 / DRIFT < change < DRIFT:
         return None
-    return Finding("baseline_drift", "info", f"the healthy cost of a prompt changed by a factor of {change:.2f}")
+    return Finding(
+        "baseline_drift", "info", f"the healthy cost of a prompt changed by a factor of {change:.2f}"
+    )

@@ -4,6 +4,7 @@ SELECT
     reinterpretAsUInt64(substring(CAST(request_key, 'String'), 1, 8)) AS key_a,
     reinterpretAsUInt64(substring(CAST(request_key, 'String'), 9, 8)) AS key_b,
     started_ns,
+    toUnixTimestamp(first_bucket) AS first_bucket,
     CAST(started_ns >= {inside_from_ns:Int64}
         AND ({only_tenant:String} = '' OR tenant = {only_tenant:String})
         AND ({only_route:String} = '' OR route = {only_route:String})
@@ -36,6 +37,8 @@ SELECT
     if(request_id = '', 0, cityHash64(request_id)) AS request_id,
     if(conversation_id = '', 0, cityHash64(conversation_id)) AS conversation,
     cityHash64(CAST(tenant, 'String')) AS tenant,
+    cityHash64(CAST(route, 'String')) AS route,
+    cityHash64(CAST(cohort, 'String')) AS cohort,
     cityHash64(CAST(model, 'String')) AS model,
     cityHash64(CAST(system, 'String')) AS system,
     ifNull(toFloat64(input_tokens), nan) AS input_tokens,
