@@ -13,8 +13,8 @@ from analyzer.slo.scope import EVERYTHING, Scope
 from analyzer.verdict.desk import FRESH_S, Desk
 from analyzer.verdict.diagnosis import Diagnosis
 from analyzer.verdict.orphan_answer import key_text
-from analyzer.verdict.request_verdict import RequestVerdict, keys_with, shares_of, verdict_of
-from analyzer.verdict.tables import Outcome
+from analyzer.verdict.request_verdict import RequestVerdict, clocks_of, keys_with, shares_of, verdict_of
+from analyzer.verdict.tables import ClockOffset, Outcome
 from analyzer.verdict.vocabulary import Cause
 from collector.sql import read_sql
 
@@ -32,15 +32,14 @@ def causes(desk: Desk, asked: Question, rows: Sequence[Row]) -> Mapping[str, Map
     return {key: value for key, value in shares.items() if value is not None}
 
 
-def verdict(desk: Desk, objectives: Objectives, row: Row) -> RequestVerdict | None:
-    """Judge one request among those around it."""
-    if row["met"] is None:
-        return None
+def verdict(desk: Desk, objectives: Objectives, row: Row) -> tuple[RequestVerdict | None, list[ClockOffset]]:
+    """Judge one request among those around it; with what was subtracted from its workers' stamps."""
     start = int(row["started_ns"])
     step = AROUND_NS // 3
     middle = start // step * step
     scope = Scope(max(0, middle - AROUND_NS), middle + AROUND_NS, model=row["model"])
-    return verdict_of(desk.ask(scope, objectives, FRESH_S).diagnosis, row["key"])
+    found = desk.ask(scope, objectives, FRESH_S).diagnosis
+    return (verdict_of(found, row["key"]) if row["met"] is not None else None), clocks_of(found, row)
 
 
 def page(

@@ -1,9 +1,10 @@
 """One request as REST returns it, from a judged row."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analyzer.api.models import (
+    ClockCorrectionModel,
     CompositeModel,
     EvidenceModel,
     IntervalModel,
@@ -14,8 +15,10 @@ from analyzer.api.models import (
     VerdictModel,
 )
 from analyzer.api.times import rfc3339, seconds
+from analyzer.clocks import Offset
 from analyzer.slo.objectives import Objectives
 from analyzer.verdict.request_verdict import RequestVerdict
+from analyzer.verdict.tables import ClockOffset
 from collector.phases import DECODE_PARTS, TTFT_PARTS, Phase
 
 Row = Mapping[str, Any]
@@ -34,7 +37,9 @@ def request(row: Row, objectives: Objectives, causes: Shares | None = None) -> R
     return RequestModel(**_summary(row, objectives, causes))
 
 
-def detail(row: Row, objectives: Objectives, verdict: RequestVerdict | None) -> RequestDetailModel:
+def detail(
+    row: Row, objectives: Objectives, verdict: RequestVerdict | None, clocks: Sequence[ClockOffset] = ()
+) -> RequestDetailModel:
     """Return a request with timeline and verdict."""
     return RequestDetailModel(
         **_summary(row, objectives, verdict.causes if verdict else None),
@@ -44,7 +49,7 @@ def detail(row: Row, objectives: Objectives, verdict: RequestVerdict | None) -> 
         phases=_parts(tuple(Phase), row["phase_ns"]) or {},
         intervals=[_interval(interval) for interval in sorted(row["intervals"], key=_position)],
         composites=[_composite(composite) for composite in row["composites"]],
-        clock_corrections=[],
+        clock_corrections=[_correction(clock) for clock in clocks],
         joined_by=row["joined_by"],
         notes=row["notes"],
         spans=row["spans"],
@@ -113,6 +118,12 @@ def _interval(interval: Row) -> IntervalModel:
 def _composite(composite: Row) -> CompositeModel:
     exposed = round(composite["exposed_ns"] / 1e9, 9)
     return CompositeModel(covers=composite["covers"], exposed=exposed, reason=composite["reason"] or None)
+
+
+def _correction(clock: ClockOffset) -> ClockCorrectionModel:
+    bound = Offset(clock.offset_ns, clock.low_ns, clock.high_ns).uncertainty_ns
+    uncertainty = None if bound is None else bound / 1e9
+    return ClockCorrectionModel(worker=clock.worker, offset=clock.offset_ns / 1e9, uncertainty=uncertainty)
 
 
 def _verdict(found: RequestVerdict | None) -> VerdictModel | None:

@@ -51,4 +51,4 @@ class Services:
     def desk(self) -> Desk:
         """Answers questions about windows."""
         stored = lambda: self.store.last_sequence  # noqa: E731
-        return Desk(self.store, stored, self.assembled or stored)
+        return Desk(self.store, stored, self.assembled or stored, lambda: self.store.quiet_s)

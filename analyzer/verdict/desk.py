@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from analyzer.assemble.assembler import LATE_AFTER_S
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.diagnosis import Diagnosis, diagnose
@@ -15,6 +16,8 @@ KEPT = 4
 """Answers remembered; one holds the columns of its window (about 600 bytes a request)."""
 FRESH_S = 5.0
 """How old an answer may be where the newest spans do not matter (labels in lists), while new ones arrive."""
+SETTLED_AFTER_S = LATE_AFTER_S + 1.0
+"""Nothing may have come for so long: what comes later is late, by the convention's word."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,20 @@ class Answer:
 class Desk:
     """One per application; thread-safe. Two that ask the same at once share one computation."""
 
-    def __init__(self, store: Columns, stored: Callable[[], int], assembled: Callable[[], int]):
-        """stored: newest ingest sequence that can be read; assembled: newest taken into requests."""
+    def __init__(
+        self,
+        store: Columns,
+        stored: Callable[[], int],
+        assembled: Callable[[], int],
+        quiet_s: Callable[[], float],
+    ):
+        """stored: newest ingest sequence that can be read; assembled: newest taken into requests; quiet_s:
+        seconds since something was stored.
+        """
         self._store = store
         self._stored = stored
         self._assembled = assembled
+        self._quiet_s = quiet_s
         self._answers: OrderedDict[tuple[Scope, Objectives], Answer] = OrderedDict()
         self._locks: dict[tuple[Scope, Objectives], threading.Lock] = {}
         self._guard = threading.Lock()
@@ -53,7 +65,7 @@ class Desk:
 
     def _work_out(self, scope: Scope, objectives: Objectives) -> Answer:
         sequence = self._assembled()
-        settled = sequence >= self._stored()
+        settled = sequence >= self._stored() and self._quiet_s() >= SETTLED_AFTER_S
         found = diagnose(self._store, scope, objectives, time.time_ns())
         return Answer(found, settled and self._stored() == sequence, sequence, time.monotonic())
 

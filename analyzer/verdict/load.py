@@ -13,7 +13,7 @@ from analyzer.signals.histograms import HistogramSummary
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.readings import SIGNALS, Readings
-from analyzer.verdict.tables import Codes, Requests, Transfers, Worker, table_fields
+from analyzer.verdict.tables import ClockOffset, Codes, Requests, Transfers, Worker, table_fields
 from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
@@ -60,6 +60,7 @@ class Loaded:
     readings: Readings
     increases: list[Increase]
     histograms: list[HistogramSummary]
+    clocks: list[ClockOffset]
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
@@ -88,6 +89,7 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         Readings(levels, _part_codes(store)),
         increases(store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})),
         histograms(store.rows(_signals_sql("histograms"), {**span, "metrics": []})),
+        _clocks(store, scope, workers),
     )
 
 
@@ -230,6 +232,16 @@ def _add_process(out: dict[int, Worker], row: Mapping[str, Any], origin_ns: int)
         tuple(sorted({*before.versions, *([row["version"]] if row["version"] else [])})),
         {**before.agreed, **agreed},
     )
+
+
+def _clocks(store: Columns, scope: Scope, workers: Mapping[int, Worker]) -> list[ClockOffset]:
+    rows = store.rows(read_sql(__file__, "sql/clocks"), {"from_ns": scope.from_ns, "to_ns": scope.to_ns})
+    known = {worker.name for worker in workers.values()}
+    return [
+        ClockOffset(**{**row, "contradictory": bool(row["contradictory"])})
+        for row in rows
+        if row["worker"] in known
+    ]
 
 
 def _instant(text: str, origin_ns: int) -> float | None:

@@ -19,9 +19,20 @@ def quantities(s: Situation) -> dict[str, Any]:
         **_transfers(s),
         **_latency(s),
         **_prefill_workers(s),
+        **_clocks(s),
     }
     out |= reported_over_true(s)
     return {name: value for name, value in out.items() if value is not None}
+
+
+def _clocks(s: Situation) -> dict[str, Any]:
+    """Median over the window's slices of what each worker's clock was ahead of its router's."""
+    by_worker: dict[str, list[int]] = {}
+    for item in s.loaded.clocks:
+        if not item.contradictory:
+            by_worker.setdefault(item.worker, []).append(item.offset_ns)
+    found = {worker: float(np.median(values)) / 1e6 for worker, values in by_worker.items()}
+    return {"clock_offset_ms": found} if found else {}
 
 
 def _requests(s: Situation) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The verdict on one request, out of the diagnosis of its window."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.load import positions
 from analyzer.verdict.missing import Missing, missing_signals
 from analyzer.verdict.summary import SHORT
-from analyzer.verdict.tables import PHASE, Account
+from analyzer.verdict.tables import PHASE, Account, ClockOffset
 from analyzer.verdict.vocabulary import Cause
 
 
@@ -101,3 +103,14 @@ def _counterfactual(cause: Cause, ttft_s: float, tpot_s: float, would: bool) -> 
     return (
         f"It {SHORT[cause]}: {' and '.join(shorter) or 'its failure'}; without that it {met} the objective."
     )
+
+
+def clocks_of(found: Diagnosis, row: Mapping[str, Any]) -> list[ClockOffset]:
+    """What was subtracted from the stamps of a request's workers."""
+    mine = {row["prefill_worker"], row["decode_worker"]}
+    at = int(row["bucket"]) // 300 * 300 * 10**9
+    return [
+        item
+        for item in found.situation.loaded.clocks
+        if item.slice_ns == at and item.worker in mine and item.offset_ns
+    ]

@@ -219,6 +219,18 @@ class Worker:
     """pd.compat.*: what both sides of a hand-off must agree on."""
 
 
+@dataclass(frozen=True)
+class ClockOffset:
+    """What was subtracted from a worker's stamps in one slice of five minutes, nanoseconds; bounds of it."""
+
+    worker: str
+    slice_ns: int
+    offset_ns: int
+    low_ns: int
+    high_ns: int
+    contradictory: bool
+
+
 def table_fields(table: type) -> list[str]:
     """Names of the columns of a table."""
     return list(table.__dataclass_fields__)

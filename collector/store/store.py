@@ -1,7 +1,9 @@
 """One ClickHouse, embedded or a server, behind one small interface."""
 
+import math
 import os
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +54,7 @@ class Store:
         Raises StoreBusy when another process holds it, StoreTooNew, StoreError.
         """
         self.path = path
+        self._stored_at = -math.inf
         self._local = threading.local()
         self._clients: list[Client] = []
         self._insert_lock = threading.Lock()
@@ -74,6 +77,11 @@ class Store:
     def last_sequence(self) -> int:
         """Sequence of the newest stored insert; everything up to it can be read."""
         return self._sequence
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds since the newest insert was stored by this process; infinite when there was none."""
+        return time.monotonic() - self._stored_at
 
     def announce(self, api: str) -> None:
         """Tell other processes at which REST address this one can be asked."""
@@ -163,6 +171,7 @@ class Store:
                     raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
                 raise StoreError(f"storing {kind.name} data failed: {_first_line(error)}") from error
             self._sequence = sequence
+            self._stored_at = time.monotonic()
         rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
         refused = {reason: sum(row[reason] for row in rows) for reason in kind.reasons}
         return (

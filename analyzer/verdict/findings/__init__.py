@@ -24,6 +24,7 @@ CHECKS: tuple[Check, ...] = (
     spans.late_spans,
     spans.duplicate_records,
     spans.unattributed_gap,
+    spans.clock_skew,
     spans.impossible_duration,
     spans.router_span_unreliable,
     metrics.ttft_definition_mismatch,

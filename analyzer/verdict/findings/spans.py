@@ -62,6 +62,18 @@ def _where(s: Situation, rows: np.ndarray) -> str:  # type: ignore[type-arg]
     return "between prefill's end and the first decode step" if between.mean() > 0.5 else "in its course"
 
 
+def clock_skew(s: Situation, _: Attribution) -> Finding | None:
+    """Clocks that contradict causality: corrected where that can be, named where bounds exclude each other."""
+    shifted = {c.worker: c.offset_ns / 1e6 for c in s.loaded.clocks if c.offset_ns and not c.contradictory}
+    torn = sorted({c.worker for c in s.loaded.clocks if c.contradictory})
+    if not shifted and not torn:
+        return None
+    said = [f"{worker} is {ms:+.0f} ms off" for worker, ms in sorted(shifted.items())[:3]]
+    said += [f"{worker} jumps or contradicts itself" for worker in torn[:3]]
+    evidence = number("clock_offset", max(shifted.values(), key=abs) if shifted else None, "ms", "derived")
+    return Finding("clock_skew", "warning", "; ".join(said), None, evidence)
+
+
 def impossible_duration(s: Situation, _: Attribution) -> Finding | None:
     """Durations that are negative or longer than their span; they were discarded."""
     odd = s.requests.inside & s.requests.impossible
