@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from analyzer.assemble.clock_work import slices_to_correct
 from analyzer.assemble.identity import Decisions, Known, Span, decide
 from analyzer.assemble.rules_table import write_rules
 from analyzer.signals import write_signal_rules
@@ -37,6 +38,9 @@ REVIEW_EVERY_S = 5.0
 
 MAX_PAUSE_S = 3.0
 """Longest pause (seconds) between steps while there is something to do: what a slow machine may be behind."""
+
+LATE_AFTER_S = 3
+"""A span is late when it comes so long (seconds) after the others of a request that was complete."""
 
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
@@ -75,12 +79,14 @@ class Assembler:
         adapters: Sequence[Adapter] = ADAPTERS,
         roles: Iterable[tuple[str, Role]] = (),
         grace_s: float = GRACE_S,
+        late_after_s: int = LATE_AFTER_S,
     ):
         """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the
         defaults.
         """
         self._store = store
         self._grace_s = grace_s
+        self._late_after_s = late_after_s
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -173,6 +179,7 @@ class Assembler:
         self._do("batch_traces", window)
         self._name_requests(upto)
         self._rebuild(upto)
+        self._correct_clocks(upto)
         oldest = self._store.query("SELECT toUInt32(min(first_bucket)), count() FROM batch_requests")[0]
         if oldest[1]:
             self._oldest_new = min(int(oldest[0]), self._oldest_new or int(oldest[0]))
@@ -192,6 +199,13 @@ class Assembler:
         self._rebuild(self._taken)
         self._oldest_new = None
 
+    def _correct_clocks(self, upto: int) -> None:
+        """Assemble again what stands on clocks that turn out to differ; once, as offsets then agree."""
+        for slice_ in slices_to_correct(self._store, upto):
+            self._clear()
+            self._do("recorrect", {"slices": [slice_]})
+            self._rebuild(upto)
+
     def _review_from(self, since: int) -> int:
         """Imported requests may be older than the review reaches back: then it starts with them."""
         return min(since, self._oldest_new) if self._oldest_new is not None else since
@@ -199,7 +213,8 @@ class Assembler:
     def _rebuild(self, upto: int) -> None:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
-        self._do("merged", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
+        self._do("merged", {**merge, "late_after_s": self._late_after_s})
         self._do("timelines", {})
         self._do("requests", {})
         self._do("transfers", {"upto": upto})

@@ -74,6 +74,7 @@ class Process:
                 registry=registry,
                 ready=self._readiness,
                 settings=settings,
+                assembled=lambda: self._assembler.progress().taken,
             )
             app = create_app(services)
             mount(app)

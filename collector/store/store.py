@@ -1,7 +1,9 @@
 """One ClickHouse, embedded or a server, behind one small interface."""
 
+import math
 import os
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +57,7 @@ class Store:
             # The engine would take what follows for options, and keep its files in another directory.
             raise StoreError(f"the data directory {path} has a '?' in its name; give --data one without")
         self.path = path
+        self._stored_at = -math.inf
         self._local = threading.local()
         self._clients: list[Client] = []
         self._insert_lock = threading.Lock()
@@ -82,6 +85,11 @@ class Store:
     def last_sequence(self) -> int:
         """Sequence of the newest stored insert; everything up to it can be read."""
         return self._sequence
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds since the newest insert was stored by this process; infinite when there was none."""
+        return time.monotonic() - self._stored_at
 
     def announce(self, api: str) -> None:
         """Tell other processes at which REST address this one can be asked."""
@@ -171,6 +179,7 @@ class Store:
                     raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
                 raise StoreError(f"storing {kind.name} data failed: {self._why(error)}") from error
             self._sequence = sequence
+            self._stored_at = time.monotonic()
         rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
         refused = {reason: sum(row[reason] for row in rows) for reason in kind.reasons}
         return (

@@ -86,7 +86,7 @@ def test_a_request_without_its_root_then_complete_then_shifted_across_midnight_i
 
 def test_late_spans_make_a_newer_version_and_are_counted_once_each(store):
     root, queue, compute = native(2)
-    assembler = Assembler(store)
+    assembler = Assembler(store, late_after_s=0)
     store.insert_traces([body([root, queue])])
     assembler.catch_up()
     ((_, complete, late, _, spans),) = versions(store)
