@@ -47,8 +47,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "otlp_http", "127.0.0.1:4318", "host:port", "Where OTLP/HTTP is received; port 0 takes a free one."
     ),
+    Setting(
+        "clickhouse_http",
+        "127.0.0.1:8123",
+        "host:port|off",
+        "Where ClickHouse clients read the published views; port 0 takes a free one.",
+    ),
     Setting("slo", None, "path", "YAML file of objectives; without it one default objective applies."),
     Setting("token", None, "text", "Bearer token; needed to listen anywhere but on loopback.", secret=True),
+    Setting("retention_spans", 14, "days", "How long spans and signals are kept after they came in."),
+    Setting("retention_requests", 90, "days", "How long requests and hand-offs are kept."),
+    Setting("retention_rollups", 400, "days", "How long minute counts of objectives and latencies are kept."),
     Setting(
         "tokens", None, "path", "YAML file of tenants and the hashes of their tokens, for sending telemetry."
     ),
@@ -109,8 +118,12 @@ class Settings:
     api: Address = Address("127.0.0.1", 8080)
     otlp_grpc: Address = Address("127.0.0.1", 4317)
     otlp_http: Address = Address("127.0.0.1", 4318)
+    clickhouse_http: Address | None = Address("127.0.0.1", 8123)
     slo: Path | None = None
     token: str | None = None
+    retention_spans: int = 14
+    retention_requests: int = 90
+    retention_rollups: int = 400
     tokens: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -135,11 +148,11 @@ class Settings:
 
     def refuse_open_listeners(self) -> None:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
-        for name in ("api", "otlp_grpc", "otlp_http"):
+        for name in ("api", "otlp_grpc", "otlp_http", "clickhouse_http"):
             address = getattr(self, name)
-            guarded = self.token or (name != "api" and self.tokens)
-            if not address.loopback and not guarded:
-                tokens = "" if name == "api" else f" or {ENV_PREFIX}TOKENS"
+            guarded = self.token or (name.startswith("otlp") and self.tokens)
+            if address and not address.loopback and not guarded:
+                tokens = "" if not name.startswith("otlp") else f" or {ENV_PREFIX}TOKENS"
                 raise ConfigError(
                     f"{name} would listen on {address}, which other machines can reach, without a token; "
                     f"set {ENV_PREFIX}TOKEN{tokens}, or listen on 127.0.0.1"
@@ -189,7 +202,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[object, str
 
 def _checked(setting: Setting, value: object, source: str) -> object:
     """Convert a raw value to the type its unit asks for."""
-    if setting.unit == "host:port":
+    if setting.unit == "host:port|off" and value in ("off", False):
+        return None
+    if setting.unit.startswith("host:port"):
         return _address(value, source)
     if setting.unit == "path":
         return Path(_text(value, source)).expanduser()

@@ -12,7 +12,9 @@ from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
 from analyzer.slo.objectives import load_objectives
+from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
+from collector.endpoint import ClickHouseEndpoint
 from collector.errors import BadBody, CollectorError
 from collector.journal import Journal, JournalLimits
 from collector.receive.access import Access, read_tenants
@@ -22,6 +24,7 @@ from collector.receive.receiver import OtlpReceiver
 from collector.receive.settings import ReceiveSettings, Tls
 from collector.settings import Settings
 from collector.store import Store
+from collector.store.retention import Retention, apply_retention
 
 log = logging.getLogger(__name__)
 
@@ -56,11 +59,13 @@ class Process:
         objectives = load_objectives(settings.slo)
         self._ends: list[Callable[[], object]] = []
         self._serving = False
+        self._settings = settings
         self._store = Store.open(settings.data)
         self._ends.append(self._store.close)
         try:
             registry = CollectorRegistry()
             self._assembler = Assembler(self._store)
+            self._rollups = Rollups(self._store, objectives)
             _report_lag(self._assembler, registry)
             services = Services(
                 store=self._store,
@@ -69,12 +74,14 @@ class Process:
                 registry=registry,
                 ready=self._readiness,
                 settings=settings,
+                assembled=lambda: self._assembler.progress().taken,
             )
             app = create_app(services)
             mount(app)
             self._rest = RestServer(app, settings.api)
             self._ends.append(self._rest.stop)
             self._receiver = self._make_receiver(settings, registry) if receive else None
+            self._endpoint = self._make_endpoint(settings, registry) if receive else None
         except BaseException:
             self.stop()
             raise
@@ -91,6 +98,8 @@ class Process:
             host = self._otlp_hosts
             found["otlp_grpc"] = f"{host[0]}:{self._receiver.grpc_port}"
             found["otlp_http"] = f"http://{host[1]}:{self._receiver.http_port}"
+        if self._endpoint:
+            found["clickhouse_http"] = self._endpoint.url
         return found
 
     def start(self) -> None:
@@ -101,7 +110,13 @@ class Process:
                 self._ends.append(self._receiver.stop)
             self._assembler.start()
             self._ends.append(self._assembler.stop)
+            if self._receiver:
+                apply_retention(self._store, _retention(self._settings))
+                self._rollups.start()
+                self._ends.append(self._rollups.stop)
             self._rest.start()
+            if self._endpoint:
+                self._endpoint.start()
         except BaseException:
             self.stop()
             raise
@@ -125,6 +140,13 @@ class Process:
         journal = Journal(settings.data / "journal", _journal_limits(settings))
         self._ends.append(journal.close)
         return OtlpReceiver(self._store, _listeners(settings), registry, journal, access)
+
+    def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
+        if settings.clickhouse_http is None:
+            return None
+        endpoint = ClickHouseEndpoint(self._store.target, settings.clickhouse_http, settings.token, registry)
+        self._ends.append(endpoint.stop)
+        return endpoint
 
     def _readiness(self) -> Readiness:
         if not self._serving:
@@ -165,6 +187,10 @@ def _listeners(settings: Settings) -> ReceiveSettings:
         scrub=settings.scrub_before_journal,
         tls=tls,
     )
+
+
+def _retention(settings: Settings) -> Retention:
+    return Retention(settings.retention_spans, settings.retention_requests, settings.retention_rollups)
 
 
 def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:

@@ -17,11 +17,13 @@ def serve(settings: Any, json: JsonOption = False) -> None:
       PDSCOPE_TOKEN=… pdscope serve --api 0.0.0.0:8080 --otlp-grpc 0.0.0.0:4317
     """
     import gc
+    import logging
     import signal
     import threading
 
     from analyzer.cli.process import Process
 
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -46,5 +48,5 @@ def _announce(addresses: dict[str, str], data: str, as_json: bool) -> None:
         print(dumps({**addresses, "data": data}), flush=True)
         return
     for name, address in addresses.items():
-        print(f"{name:10} {address}", flush=True)
-    print(f"{'data':10} {data}", flush=True)
+        print(f"{name:16} {address}", flush=True)
+    print(f"{'data':16} {data}", flush=True)

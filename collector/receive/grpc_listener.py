@@ -1,5 +1,7 @@
 """OTLP/gRPC: each signal's Export as a handler of raw bytes, so that nothing is parsed twice."""
 
+import socket
+
 import grpc
 import grpc.aio
 
@@ -19,7 +21,7 @@ def grpc_server(intake: Intake, settings: ReceiveSettings) -> tuple[grpc.aio.Ser
 
     Raises ConfigError when the address cannot be bound or a TLS file not read.
     """
-    host_and_port(settings.grpc_address, "otlp-grpc")
+    _refuse_taken(settings.grpc_address)
     server = grpc.aio.server(
         options=[
             ("grpc.max_receive_message_length", settings.max_body_bytes),
@@ -48,6 +50,19 @@ def grpc_server(intake: Intake, settings: ReceiveSettings) -> tuple[grpc.aio.Ser
             "or not of this machine; stop what holds it, or give --otlp-grpc another HOST:PORT"
         ) from error
     return server, port
+
+
+def _refuse_taken(address: str) -> None:
+    """Ask the system first: gRPC itself tells why an address cannot be had only in a log of its own."""
+    host, port = host_and_port(address, "otlp-grpc")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, port), family=family).close()
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(
+            f"cannot listen for OTLP/gRPC on {address}: {getattr(error, 'strerror', None) or error}; "
+            "stop what holds it, or give --otlp-grpc another HOST:PORT"
+        ) from error
 
 
 def _service(intake: Intake, signal: Signal) -> grpc.GenericRpcHandler:
