@@ -87,6 +87,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "otlp_source_bytes_per_s", None, "bytes", "Most one tenant (or address) may send a second; unlimited."
     ),
+    Setting("max_models", 200, "names", "Distinct models in a day; further ones become __other__."),
+    Setting("max_tenants", 1_000, "names", "Distinct tenants in a day; further ones become __other__."),
+    Setting("max_routes", 1_000, "names", "Distinct routes in a day; further ones become __other__."),
+    Setting("max_workers", 10_000, "names", "Distinct workers in a day; further ones become __other__."),
     Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
     Setting("body_max_bytes", 1 << 20, "bytes", "Largest body of every other REST call."),
     Setting("query_threads", 8, "threads", "REST queries that run at once."),
@@ -142,6 +146,10 @@ class Settings:
     otlp_body_timeout_s: int = 30
     otlp_header_timeout_s: int = 10
     otlp_source_bytes_per_s: int | None = None
+    max_models: int = 200
+    max_tenants: int = 1_000
+    max_routes: int = 1_000
+    max_workers: int = 10_000
     import_max_bytes: int = 4 << 30
     body_max_bytes: int = 1 << 20
     query_threads: int = 8

@@ -11,6 +11,7 @@ from analyzer.api.app import create_app
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
+from analyzer.assemble.names import NameLimits
 from analyzer.slo.objectives import load_objectives
 from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
@@ -64,7 +65,7 @@ class Process:
         self._ends.append(self._store.close)
         try:
             registry = CollectorRegistry()
-            self._assembler = Assembler(self._store)
+            self._assembler = Assembler(self._store, names=_name_limits(settings))
             self._rollups = Rollups(self._store, objectives)
             _report_lag(self._assembler, registry)
             services = Services(
@@ -159,6 +160,10 @@ class Process:
         return Readiness(not troubles, tuple(troubles))
 
 
+def _name_limits(settings: Settings) -> NameLimits:
+    return NameLimits(settings.max_models, settings.max_tenants, settings.max_routes, settings.max_workers)
+
+
 def _journal_limits(settings: Settings) -> JournalLimits:
     return JournalLimits(
         settings.journal_max_bytes,
@@ -200,3 +205,6 @@ def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:
     lag.set_function(lambda: assembler.progress().stored - assembler.progress().taken)
     step = Gauge("pdscope_assembly_step_seconds", "Time the last step of assembly took.", registry=registry)
     step.set_function(lambda: assembler.progress().last_step_s)
+    over = Gauge("pdscope_names_over_limit", "Names stored as __other__ so far.", ["kind"], registry=registry)
+    for kind in assembler.names.over:
+        over.labels(kind).set_function(lambda kind=kind: assembler.names.over[kind])
