@@ -59,7 +59,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("retention_requests", 90, "days", "How long requests and hand-offs are kept."),
     Setting("retention_rollups", 400, "days", "How long minute counts of objectives and latencies are kept."),
     Setting(
-        "tokens", None, "path", "YAML file of tenants and the hashes of their tokens, for sending telemetry."
+        "tenant_tokens",
+        None,
+        "path",
+        "YAML file of tenants and the hashes of their tokens, for sending telemetry.",
     ),
     Setting("tls_cert", None, "path", "Certificate (PEM) of both OTLP listeners; needs tls_key."),
     Setting("tls_key", None, "path", "Private key (PEM) of tls_cert."),
@@ -128,7 +131,7 @@ class Settings:
     retention_spans: int = 14
     retention_requests: int = 90
     retention_rollups: int = 400
-    tokens: Path | None = None
+    tenant_tokens: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
@@ -158,9 +161,9 @@ class Settings:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
         for name in ("api", "otlp_grpc", "otlp_http", "clickhouse_http"):
             address = getattr(self, name)
-            guarded = self.token or (name.startswith("otlp") and self.tokens)
+            guarded = self.token or (name.startswith("otlp") and self.tenant_tokens)
             if address and not address.loopback and not guarded:
-                tokens = "" if not name.startswith("otlp") else f" or {ENV_PREFIX}TOKENS"
+                tokens = "" if not name.startswith("otlp") else f" or {ENV_PREFIX}TENANT_TOKENS"
                 raise ConfigError(
                     f"{name} would listen on {address}, which other machines can reach, without a token; "
                     f"set {ENV_PREFIX}TOKEN{tokens}, or listen on 127.0.0.1"

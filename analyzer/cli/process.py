@@ -137,7 +137,9 @@ class Process:
 
     def _make_receiver(self, settings: Settings, registry: CollectorRegistry) -> OtlpReceiver:
         self._otlp_hosts = (settings.otlp_grpc.host, settings.otlp_http.host)
-        access = Access(settings.token, read_tenants(settings.tokens) if settings.tokens else None)
+        access = Access(
+            settings.token, read_tenants(settings.tenant_tokens) if settings.tenant_tokens else None
+        )
         journal = Journal(settings.data / "journal", _journal_limits(settings))
         self._ends.append(journal.close)
         return OtlpReceiver(self._store, _listeners(settings), registry, journal, access)
