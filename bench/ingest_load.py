@@ -82,7 +82,16 @@ async def client(options: argparse.Namespace) -> None:
 
 def _bench(directory: str, options: argparse.Namespace) -> None:
     root = Path(__file__).resolve().parents[1]
-    free = ["--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0"]
+    free = [
+        "--api",
+        "127.0.0.1:0",
+        "--otlp-grpc",
+        "127.0.0.1:0",
+        "--otlp-http",
+        "127.0.0.1:0",
+        "--clickhouse-http",
+        "off",
+    ]
     server = subprocess.Popen(
         [sys.executable, "-m", "analyzer.cli.main", "serve", "--json", "--data", directory, *free],
         cwd=root,
