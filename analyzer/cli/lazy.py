@@ -20,6 +20,7 @@ LATER = {
     "demo": Later(
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
     ),
+    "migrate": Later("analyzer.cli.migrate:migrate", "Show, or apply, what a store's schema lacks."),
     "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
     "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),

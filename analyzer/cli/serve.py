@@ -7,6 +7,7 @@ from analyzer.cli.options import JsonOption, with_settings
 
 @with_settings(
     "data",
+    "store",
     "api",
     "otlp_grpc",
     "otlp_http",
