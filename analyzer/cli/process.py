@@ -16,10 +16,12 @@ from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
 from collector.endpoint import ClickHouseEndpoint
 from collector.errors import BadBody, CollectorError
+from collector.journal import Journal, JournalLimits
+from collector.receive.access import Access, read_tenants
 from collector.receive.formats import FileReport
 from collector.receive.import_files import import_stream
 from collector.receive.receiver import OtlpReceiver
-from collector.receive.settings import ReceiveSettings
+from collector.receive.settings import ReceiveSettings, Tls
 from collector.settings import Settings
 from collector.store import Store
 from collector.store.retention import Retention, apply_retention
@@ -133,10 +135,10 @@ class Process:
 
     def _make_receiver(self, settings: Settings, registry: CollectorRegistry) -> OtlpReceiver:
         self._otlp_hosts = (settings.otlp_grpc.host, settings.otlp_http.host)
-        listeners = ReceiveSettings(
-            grpc_address=str(settings.otlp_grpc), http_address=str(settings.otlp_http)
-        )
-        return OtlpReceiver(self._store, listeners, registry)
+        access = Access(settings.token, read_tenants(settings.tokens) if settings.tokens else None)
+        journal = Journal(settings.data / "journal", _journal_limits(settings))
+        self._ends.append(journal.close)
+        return OtlpReceiver(self._store, _listeners(settings), registry, journal, access)
 
     def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
         if settings.clickhouse_http is None:
@@ -157,7 +159,38 @@ class Process:
             self._store.query("SELECT 1")
         except CollectorError as error:
             return Readiness(False, (f"the store does not answer: {error}",))
-        return Readiness(True)
+        troubles = self._receiver.troubles() if self._receiver else []
+        return Readiness(not troubles, tuple(troubles))
+
+
+def _journal_limits(settings: Settings) -> JournalLimits:
+    return JournalLimits(
+        settings.journal_max_bytes,
+        settings.journal_segment_bytes,
+        settings.journal_min_free_bytes,
+        settings.journal_max_age_s,
+    )
+
+
+def _listeners(settings: Settings) -> ReceiveSettings:
+    tls = None
+    if settings.tls_cert and settings.tls_key:
+        tls = Tls(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+    return ReceiveSettings(
+        grpc_address=str(settings.otlp_grpc),
+        http_address=str(settings.otlp_http),
+        max_body_bytes=settings.otlp_max_body_bytes,
+        max_items=settings.otlp_max_items,
+        max_queue_bytes=settings.otlp_max_queue_bytes,
+        max_memory_bytes=settings.otlp_max_memory_bytes,
+        max_concurrent_exports=settings.otlp_max_concurrent,
+        max_connections=settings.otlp_max_connections,
+        source_bytes_per_s=settings.otlp_source_bytes_per_s,
+        body_timeout=settings.otlp_body_timeout_s,
+        header_timeout=settings.otlp_header_timeout_s,
+        scrub=settings.scrub_before_journal,
+        tls=tls,
+    )
 
 
 def _retention(settings: Settings) -> Retention:

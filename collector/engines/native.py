@@ -1,6 +1,4 @@
-"""The telemetry convention itself (`pd.*`), as hand-instrumented routers and pdscope's own helpers emit
-it.
-"""
+"""The telemetry convention itself (`pd.*`), as hand-instrumented routers and pdscope's own tools emit it."""
 
 from collector.engines.rules import (
     Adapter,

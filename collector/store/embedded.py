@@ -8,7 +8,7 @@ import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from collector.errors import StoreBusy
+from collector.errors import StoreBusy, StoreError
 from collector.store.engine import SETTINGS
 from collector.store.lock import DirectoryLock
 from collector.store.migrate import Migration
@@ -20,6 +20,9 @@ class EmbeddedEngine:
 
     def __init__(self, path: Path | None):
         """Raises StoreBusy naming the process that holds the directory, StoreError."""
+        if path and "?" in str(path.resolve()):
+            # The engine would take what follows for options, and keep its files in another directory.
+            raise StoreError(f"the data directory {path} has a '?' in its name; give --data one without")
         self._path = path
         self._lock = DirectoryLock(path) if path else None
 

@@ -18,7 +18,12 @@ from collector.store.otlp_body import OtlpKind
 
 _VIEW = re.compile(r"CREATE MATERIALIZED VIEW (\w+) TO (\w+)")
 _ENTRY = re.compile(r"CREATE TABLE (\w+)\b.*ENGINE = (?:Null|Set)$", re.DOTALL)
+_FROM = re.compile(r"\bFROM (\w+)")
 _ABOUT = re.compile(r"(?:CREATE|ALTER) TABLE (\w+)")
+
+
+def _reads(sql: str, tables: set[str]) -> bool:
+    return any(found[1] in tables for found in _FROM.finditer(sql))
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,9 @@ class OtlpParser:
     def _build(self, steps: list[Migration]) -> None:
         """Tables as the migrations make them, in a database aside; their like in memory, and the views."""
         views = [(step, found[2]) for step in steps if (found := _VIEW.search(step.sql))]
+        stored = {target for _, target in views if not target.startswith("otlp_")}
+        # Views on stored tables are the server's to run.
+        views = [(step, target) for step, target in views if not _reads(step.sql, stored)]
         entries = [found[1] for step in steps if (found := _ENTRY.search(step.sql))]
         kept = list(dict.fromkeys(target for _, target in views if target not in entries))
         self._client.command("CREATE DATABASE shape")

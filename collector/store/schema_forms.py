@@ -17,6 +17,7 @@ _NAME = re.compile(r"\w+")
 _SHARDED_BY = {
     **dict.fromkeys(("requests", "transfers"), "cityHash64(request_key)"),
     **dict.fromkeys(("spans", "span_facts", "span_owners", "identity"), "cityHash64(trace_id)"),
+    "trace_windows": "cityHash64(trace_id)",
     "signals": "cityHash64(series)",
 }
 """What places a row on a shard. Tables not named here are held whole by every node."""

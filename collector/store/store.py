@@ -96,14 +96,14 @@ class Store:
                 tuple(row) for row in self._client().query(sql, parameters=dict(params or {})).result_rows
             ]
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
 
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Rows of a SELECT as dictionaries by column name."""
         try:
             return list(self._client().query(sql, parameters=dict(params or {})).named_results())
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
 
     def columns(self, sql: str, params: Mapping[str, Any] | None = None) -> dict[str, Column]:
         """Columns of a SELECT as numpy arrays (see NativeReader for the types that are read).
@@ -113,7 +113,7 @@ class Store:
         try:
             data = self._client().raw_query(sql, parameters=dict(params or {}), fmt="Native")
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
         return NativeReader(data).columns()
 
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
@@ -121,14 +121,14 @@ class Store:
         try:
             return self._client().command(sql, parameters=dict(params or {}))
         except ClickHouseError as error:
-            raise StoreError(f"statement failed: {_first_line(error)}") from error
+            raise StoreError(f"statement failed: {self._why(error)}") from error
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
         """Insert rows into one of pdscope's own tables."""
         try:
             self._client().insert(table, rows, column_names=list(columns))
         except ClickHouseError as error:
-            raise StoreError(f"insert into {table} failed: {_first_line(error)}") from error
+            raise StoreError(f"insert into {table} failed: {self._why(error)}") from error
 
     def insert_traces(self, bodies: Sequence[bytes]) -> InsertResult:
         """Store OTLP trace exports (serialized ExportTraceServiceRequest) as one batch.
@@ -159,7 +159,7 @@ class Store:
                 self._sequence = sequence
                 if "PROTOBUF" in str(error) or "Protobuf" in str(error) or "CANNOT_PARSE" in str(error):
                     raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
-                raise StoreError(f"storing {kind.name} data failed: {_first_line(error)}") from error
+                raise StoreError(f"storing {kind.name} data failed: {self._why(error)}") from error
             self._sequence = sequence
         rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
         refused = {reason: sum(row[reason] for row in rows) for reason in kind.reasons}
@@ -174,6 +174,12 @@ class Store:
         self.command("TRUNCATE TABLE private_attributes")
         self.insert("private_attributes", [[name] for name in sorted(exact)], ["key"])
         self._engine.keep_private(exact)
+
+    def _why(self, error: Exception) -> str:
+        text = _first_line(error)
+        if "NOT_ENOUGH_SPACE" in text or "No space left" in text:
+            return f"no space is left on the disk of {self.path}; free some, or give --data another directory"
+        return text
 
     def _client(self) -> Client:
         client: Client | None = getattr(self._local, "client", None)

@@ -7,7 +7,7 @@ SELECT
     f.trace_id, f.span_id, f.parent_id, f.resource_id,
     p.worker, p.cohort, p.pool, p.guess,
     f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns, f.end_ns,
-    if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], f.intervals), if(outdated, [], f.marks), if(outdated, [], f.facts), if(outdated, [], f.kv), if(outdated, 0, f.impossible),
+    if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], f.intervals), if(outdated, [], f.marks), if(outdated, [], arrayConcat(if(p.tenant != '', [('tenant', 0, p.tenant, 0)], []), f.facts)), if(outdated, [], f.kv), if(outdated, 0, f.impossible),
     f.ingest_sequence, f.ingested_at
 FROM
 (
@@ -38,6 +38,8 @@ LEFT JOIN
         resource_id,
         any(if(instance != '', instance, toString(service))) AS worker,
         any(attrs['pd.cohort']) AS cohort,
+        -- whose the process is outranks what its spans say: with tenants' tokens it is the token's
+        any(attrs['pd.tenant']) AS tenant,
         any(toUInt8(transform(toString(pool), ['prefill', 'decode', 'router', 'colocated'],
             [1, 2, 3, 4],
             arrayFirst(p -> p.3 = 1 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM process_roles)).2))) AS pool,
