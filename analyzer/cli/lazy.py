@@ -23,6 +23,7 @@ LATER = {
     "journal": Later(
         "analyzer.cli.journal:journal", "Show, verify or replay what was acknowledged and is not yet stored."
     ),
+    "migrate": Later("analyzer.cli.migrate:migrate", "Show, or apply, what a store's schema lacks."),
     "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
     "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),

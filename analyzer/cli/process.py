@@ -60,7 +60,7 @@ class Process:
         self._ends: list[Callable[[], object]] = []
         self._serving = False
         self._settings = settings
-        self._store = Store.open(settings.data)
+        self._store = Store.open(settings.store or settings.data)
         self._ends.append(self._store.close)
         try:
             registry = CollectorRegistry()
@@ -144,7 +144,12 @@ class Process:
     def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
         if settings.clickhouse_http is None:
             return None
-        endpoint = ClickHouseEndpoint(self._store.target, settings.clickhouse_http, settings.token, registry)
+        if self._store.embedded is None:
+            # A server has its own; Grafana reads there.
+            return None
+        endpoint = ClickHouseEndpoint(
+            self._store.embedded, settings.clickhouse_http, settings.token, registry
+        )
         self._ends.append(endpoint.stop)
         return endpoint
 
