@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from analyzer.assemble.clock_work import slices_to_correct
 from analyzer.assemble.identity import Decisions, Known, Span, decide
 from analyzer.assemble.rules_table import write_rules
 from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, Role
+from collector.errors import CollectorError
 from collector.sql import read_sql
 from collector.store import Store
 
@@ -36,6 +38,9 @@ REVIEW_EVERY_S = 5.0
 
 MAX_PAUSE_S = 3.0
 """Longest pause (seconds) between steps while there is something to do: what a slow machine may be behind."""
+
+LATE_AFTER_S = 3
+"""A span is late when it comes so long (seconds) after the others of a request that was complete."""
 
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
@@ -74,12 +79,14 @@ class Assembler:
         adapters: Sequence[Adapter] = ADAPTERS,
         roles: Iterable[tuple[str, Role]] = (),
         grace_s: float = GRACE_S,
+        late_after_s: int = LATE_AFTER_S,
     ):
         """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the
         defaults.
         """
         self._store = store
         self._grace_s = grace_s
+        self._late_after_s = late_after_s
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -147,6 +154,10 @@ class Assembler:
         while not self._stop.is_set():
             try:
                 busy = self.step()
+            except CollectorError as error:
+                log.error("assembly step failed; it will be tried again: %s", error)
+                self._stop.wait(2.0)
+                continue
             except Exception:
                 log.exception("assembly step failed; it will be tried again")
                 self._stop.wait(2.0)
@@ -168,6 +179,7 @@ class Assembler:
         self._do("batch_traces", window)
         self._name_requests(upto)
         self._rebuild(upto)
+        self._correct_clocks(upto)
         oldest = self._store.query("SELECT toUInt32(min(first_bucket)), count() FROM batch_requests")[0]
         if oldest[1]:
             self._oldest_new = min(int(oldest[0]), self._oldest_new or int(oldest[0]))
@@ -187,6 +199,13 @@ class Assembler:
         self._rebuild(self._taken)
         self._oldest_new = None
 
+    def _correct_clocks(self, upto: int) -> None:
+        """Assemble again what stands on clocks that turn out to differ; once, as offsets then agree."""
+        for slice_ in slices_to_correct(self._store, upto):
+            self._clear()
+            self._do("recorrect", {"slices": [slice_]})
+            self._rebuild(upto)
+
     def _review_from(self, since: int) -> int:
         """Imported requests may be older than the review reaches back: then it starts with them."""
         return min(since, self._oldest_new) if self._oldest_new is not None else since
@@ -194,7 +213,8 @@ class Assembler:
     def _rebuild(self, upto: int) -> None:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
-        self._do("merged", {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto})
+        merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
+        self._do("merged", {**merge, "late_after_s": self._late_after_s})
         self._do("timelines", {})
         self._do("requests", {})
         self._do("transfers", {"upto": upto})
@@ -220,11 +240,40 @@ class Assembler:
         conflicts = self._store.rows(read_sql(__file__, "sql/conflicts"))
         undecided = {bytes(row[0]) for row in self._store.query(read_sql(__file__, "sql/undecided_traces"))}
         undecided.update(bytes(trace) for row in conflicts for trace in row["traces"])
+        undecided |= self._recall(undecided, conflicts)
         params = {"upto": upto, "undecided": [trace.hex() for trace in sorted(undecided)]}
         self._do("identity_traces", params)
         self._do("identity_ids", params)
         if undecided:
             self._record(self._decide(undecided, conflicts), upto)
+
+    def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
+        """Put the traces on record of the requests in question beside the step's own, to decide on all."""
+        recalled: set[bytes] = set()
+        asked: dict[bytes, datetime] = {}
+        asking = {bytes(row["known_key"]): row["known_first_bucket"] for row in conflicts}  # type: ignore[call-overload]
+        asking.pop(bytes(16), None)
+        while True:
+            for row in self._store.rows("SELECT * FROM batch_traces WHERE known"):
+                if row["trace_id"] in undecided or row["trace_id"] in recalled:
+                    asking[row["known_key"]] = row["known_first_bucket"]
+            if asking.keys() <= asked.keys():
+                return recalled
+            asked |= asking
+            near = {
+                _seconds(bucket) // 600 * 600 + shift for bucket in asked.values() for shift in (-600, 0, 600)
+            }
+            self._do(
+                "recalled_traces",
+                {
+                    "keys": sorted(key.hex() for key in asked),
+                    "buckets": [_time(second) for second in sorted(near)],
+                },
+            )
+            recalled = {
+                bytes(row[0])
+                for row in self._store.query("SELECT trace_id FROM batch_traces WHERE end_ns = 0")
+            }
 
     def _decide(self, undecided: set[bytes], conflicts: Sequence[dict[str, Any]]) -> Decisions:
         traces: dict[bytes, Known] = {}
@@ -268,7 +317,7 @@ class Assembler:
         none, no_root = bytes(16), bytes(8)
         for trace, (key, first_bucket, rule) in decisions.traces.items():
             row = batch[trace]
-            bucket = row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])
+            bucket = _bucket(row)
             root = row["known_root"] if any(row["known_root"]) else (row["roots"] or [no_root])[0]
             minutes = sorted({*row["minutes"], *row["known_minutes"]})
             rows.append([bucket, 0, trace, key, _time(first_bucket), root, trace, minutes, rule, upto])
@@ -290,7 +339,9 @@ class Assembler:
             )
         for key, trace, first_bucket in decisions.further:
             bucket = _ten_minutes(first_bucket * 1_000_000_000)
-            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, [], "", upto])
+            # where the trace's own name is kept: far off, when its clock is
+            at = [_bucket(batch[trace])] if trace in batch else []
+            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, at, "", upto])
         self._store.insert(
             "identity",
             rows,
@@ -325,6 +376,11 @@ def _name_hash(store: Store, name: str) -> bytes:
     return bytes(
         store.query("SELECT reinterpretAsFixedString(sipHash128({name:String}))", {"name": name})[0][0]
     )
+
+
+def _bucket(row: dict[str, Any]) -> datetime:
+    """The bucket in which a trace of the step is, or will be, named."""
+    return row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])
 
 
 def _time(seconds: int) -> datetime:

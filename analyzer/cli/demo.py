@@ -25,7 +25,7 @@ _FIRST_MISS_S = 10.0
 """How long a request that missed its objective is waited for once there is one that met it."""
 
 
-@with_settings("data", "api", "otlp_grpc", "otlp_http", "slo")
+@with_settings("data", "api", "otlp_grpc", "otlp_http", "clickhouse_http", "slo")
 def demo(settings: Settings, json: JsonOption = False) -> None:
     """Stream real captures of vLLM and Dynamo into a pdscope of its own, and explain one request.
 
@@ -55,6 +55,8 @@ def _settle(settings: Settings, scratch: Path) -> Settings:
         chosen = replace(chosen, otlp_grpc=Address("127.0.0.1", 0))
     if settings.otlp_http == plain.otlp_http:
         chosen = replace(chosen, otlp_http=Address("127.0.0.1", 0))
+    if settings.clickhouse_http == plain.clickhouse_http:
+        chosen = replace(chosen, clickhouse_http=Address("127.0.0.1", 0))
     if settings.api == plain.api and _taken(settings.api):
         chosen = replace(chosen, api=Address("127.0.0.1", 0))
     return chosen

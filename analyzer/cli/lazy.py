@@ -20,9 +20,13 @@ LATER = {
     "demo": Later(
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
     ),
+    "journal": Later(
+        "analyzer.cli.journal:journal", "Show, verify or replay what was acknowledged and is not yet stored."
+    ),
     "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
     "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),
+    "token": Later("analyzer.cli.token:token", "Make a token for a tenant's senders."),
 }
 
 

@@ -102,7 +102,9 @@ def _heading(found: dict[str, Any]) -> Text:
     text = Text(f"{found['model'] or 'model not named'}, {found['outcome'] or 'outcome not known'}\n")
     text.append(f"started {found['started_at'][:23]}Z  TTFT {censored}{duration(found['ttft'])}")
     if found["ttft_source"]:
-        text.append(f" ({found['ttft_source']}, ± {duration(found['ttft_uncertainty'])})")
+        uncertainty = found["ttft_uncertainty"]
+        give_or_take = "" if uncertainty is None else f", ± {duration(uncertainty)}"
+        text.append(f" ({found['ttft_source']}{give_or_take})")
     text.append(f"\nTPOT {duration(found['tpot'])}  end to end {duration(found['e2e'])}\n")
     tokens = (
         f"{name} {found[f'{name}_tokens']}"

@@ -19,7 +19,7 @@ _HEAD = """\
 |---|---|
 | observed | a span covers this phase and nothing else |
 | derived | worked out from times and durations that spans carry |
-| bounded | lies within a longer time that several phases share; part of `unattributed`, shown as "within …" |
+| bounded | lies within a longer time that phases share; is part of `unattributed`, shown as "within …" |
 | – | nothing tells; the time counts as `unattributed`, or lies within a neighbour |
 
 What an engine does not tell, the [instruments](instrumenting.md) can: the tap, the traced KV connector,

@@ -1,7 +1,9 @@
 """One ClickHouse, embedded or a server, behind one small interface."""
 
+import math
 import os
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +53,11 @@ class Store:
         private_attributes: names of attributes, besides the convention's, whose values are never stored.
         Raises StoreBusy when another process holds it, StoreTooNew, StoreError.
         """
+        if path and "?" in str(path.resolve()):
+            # The engine would take what follows for options, and keep its files in another directory.
+            raise StoreError(f"the data directory {path} has a '?' in its name; give --data one without")
         self.path = path
+        self._stored_at = -math.inf
         self._local = threading.local()
         self._clients: list[Client] = []
         self._insert_lock = threading.Lock()
@@ -71,9 +77,19 @@ class Store:
         return cls(None if str(target) == ":memory:" else Path(target))
 
     @property
+    def target(self) -> str:
+        """Where the embedded engine has it, as further handles of this process must name it."""
+        return os.path.realpath(self.path) if self.path else ":memory:"
+
+    @property
     def last_sequence(self) -> int:
         """Sequence of the newest stored insert; everything up to it can be read."""
         return self._sequence
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds since the newest insert was stored by this process; infinite when there was none."""
+        return time.monotonic() - self._stored_at
 
     def announce(self, api: str) -> None:
         """Tell other processes at which REST address this one can be asked."""
@@ -96,14 +112,14 @@ class Store:
                 tuple(row) for row in self._client().query(sql, parameters=dict(params or {})).result_rows
             ]
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
 
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Rows of a SELECT as dictionaries by column name."""
         try:
             return list(self._client().query(sql, parameters=dict(params or {})).named_results())
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
 
     def columns(self, sql: str, params: Mapping[str, Any] | None = None) -> dict[str, Column]:
         """Columns of a SELECT as numpy arrays (see NativeReader for the types that are read).
@@ -113,7 +129,7 @@ class Store:
         try:
             data = self._client().raw_query(sql, parameters=dict(params or {}), fmt="Native")
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
         return NativeReader(data).columns()
 
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
@@ -121,14 +137,14 @@ class Store:
         try:
             return self._client().command(sql, parameters=dict(params or {}))
         except ClickHouseError as error:
-            raise StoreError(f"statement failed: {_first_line(error)}") from error
+            raise StoreError(f"statement failed: {self._why(error)}") from error
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
         """Insert rows into one of pdscope's own tables."""
         try:
             self._client().insert(table, rows, column_names=list(columns))
         except ClickHouseError as error:
-            raise StoreError(f"insert into {table} failed: {_first_line(error)}") from error
+            raise StoreError(f"insert into {table} failed: {self._why(error)}") from error
 
     def insert_traces(self, bodies: Sequence[bytes]) -> InsertResult:
         """Store OTLP trace exports (serialized ExportTraceServiceRequest) as one batch.
@@ -161,8 +177,9 @@ class Store:
                 self._sequence = sequence
                 if "PROTOBUF" in str(error) or "Protobuf" in str(error) or "CANNOT_PARSE" in str(error):
                     raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
-                raise StoreError(f"storing {kind.name} data failed: {_first_line(error)}") from error
+                raise StoreError(f"storing {kind.name} data failed: {self._why(error)}") from error
             self._sequence = sequence
+            self._stored_at = time.monotonic()
         rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
         refused = {reason: sum(row[reason] for row in rows) for reason in kind.reasons}
         return (
@@ -176,12 +193,20 @@ class Store:
         self.command("TRUNCATE TABLE private_attributes")
         self.insert("private_attributes", [[name] for name in sorted(exact)], ["key"])
 
+    def _why(self, error: Exception) -> str:
+        text = _first_line(error)
+        if "NOT_ENOUGH_SPACE" in text or "No space left" in text:
+            return f"no space is left on the disk of {self.path}; free some, or give --data another directory"
+        return text
+
     def _client(self) -> Client:
         client: Client | None = getattr(self._local, "client", None)
         if client is None:
             try:
                 client = clickhouse_connect.get_client(
-                    interface="chdb", path=str(self.path) if self.path else ":memory:", settings=_SETTINGS
+                    interface="chdb",
+                    path=str(self.path.resolve()) if self.path else ":memory:",
+                    settings=_SETTINGS,
                 )
             except (ClickHouseError, RuntimeError) as error:
                 raise StoreBusy(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.oracle import Process, Span
+from analyzer.assemble.oracle_spans import Process, Span
 from collector.store import Store
 from tests.assemble.otlp import body, clear, differences, expected, rows
 from tests.assemble.random_requests import request
@@ -23,9 +23,19 @@ def native(trace: int, start: int = MIDNIGHT + 3600 * 10**9, name: str = "") -> 
 
     def span(number, name, process, begin, end, **more):
         return Span(
-            trace_id, number.to_bytes(8, "big"), b"", process, "", name, 1, 0, start + begin * MS, start + end * MS,
-            {**ids, **more.pop("attributes", {})}, **more,
-        )  # fmt: skip
+            trace_id,
+            number.to_bytes(8, "big"),
+            b"",
+            process,
+            "",
+            name,
+            1,
+            0,
+            start + begin * MS,
+            start + end * MS,
+            {**ids, **more.pop("attributes", {})},
+            **more,
+        )
 
     events = (("first_token", start + 20 * MS), ("last_token", start + 40 * MS))
     return [
@@ -37,7 +47,8 @@ def native(trace: int, start: int = MIDNIGHT + 3600 * 10**9, name: str = "") -> 
 
 def versions(store: Store) -> list[tuple]:
     return store.query(
-        "SELECT request_key, complete, late_spans, toUnixTimestamp64Nano(started_at), spans FROM requests FINAL WHERE tombstone = 0"
+        "SELECT request_key, complete, late_spans, toUnixTimestamp64Nano(started_at), spans"
+        " FROM requests FINAL WHERE tombstone = 0"
     )
 
 
@@ -56,11 +67,13 @@ def test_a_request_without_its_root_then_complete_then_shifted_across_midnight_i
         assert len(versions(store)) == 1
     shifted = [
         replace(
-            s, start_ns=s.start_ns - 10 * MS, end_ns=s.end_ns - 10 * MS,
+            s,
+            start_ns=s.start_ns - 10 * MS,
+            end_ns=s.end_ns - 10 * MS,
             events=tuple((name, ns - 10 * MS) for name, ns in s.events),
         )
         for s in (root, *legs)
-    ]  # fmt: skip
+    ]
     store.insert_traces([body(shifted)])
     assembler.catch_up()
 
@@ -73,7 +86,7 @@ def test_a_request_without_its_root_then_complete_then_shifted_across_midnight_i
 
 def test_late_spans_make_a_newer_version_and_are_counted_once_each(store):
     root, queue, compute = native(2)
-    assembler = Assembler(store)
+    assembler = Assembler(store, late_after_s=0)
     store.insert_traces([body([root, queue])])
     assembler.catch_up()
     ((_, complete, late, _, spans),) = versions(store)

@@ -50,7 +50,8 @@ SELECT
         if(i.1 = 0, '', phase_names[i.1]),
         if(i.1 = 0, arrayFilter((p, b) -> bitTest(i.2, b - 1), arraySlice(phase_names, 1, 11), range(1, 12)), []),
         i.3, i.4,
-        multiIf(i.8 = 1 AND i.9 = prefill_process, prefill_worker, i.8 IN (2, 4) AND i.9 = decode_process, decode_worker, i.9),
+        -- the name the router gave the worker that counted; else its processes' own
+        multiIf(i.5 < attempts, i.9, i.8 = 1 AND prefill_worker != prefill_process, prefill_worker, i.8 IN (2, 4) AND decode_worker != decode_process, decode_worker, i.9),
         i.5, source_names[i.6], i.7), ivs),
     spans, duplicate_spans, late_spans,
     multiIf(finalized_before > 0, finalized_before, complete, version, 0),
