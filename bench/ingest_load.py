@@ -96,11 +96,16 @@ def _bench(directory: str, options: argparse.Namespace) -> None:
     arguments += ["--connections", str(options.connections // CLIENTS)]
     before = _cpu(server.pid)
     clients = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(CLIENTS)]
+    memory: list[float] = []
+    # Their answers are longer than a pipe holds: they end when they are read, not by themselves.
+    for _ in range(int(options.seconds)):
+        memory.append(_resident(server.pid))
+        time.sleep(1)
     answers = [json.loads(process.communicate()[0]) for process in clients]
     cpu = _cpu(server.pid) - before
     took = sorted(seconds for answer in answers for seconds in answer["took"])
     wall = max(answer["wall"] for answer in answers)
-    resident = _resident(server.pid)
+    settled = memory[len(memory) // 3 :] or [0.0]
     server.terminate()
     server.wait(60)
     at = {p: 1e3 * took[min(len(took) - 1, int(len(took) * p / 100))] for p in (50, 90, 99, 99.9)}
@@ -111,7 +116,11 @@ def _bench(directory: str, options: argparse.Namespace) -> None:
     print("  acknowledged after " + ", ".join(f"{ms:.0f} ms at p{p}" for p, ms in at.items()))
     print(
         f"  server: {cpu / wall:.2f} cores, {len(took) * options.spans / cpu:,.0f} spans per CPU-second "
-        f"(assembly included), {resident:.0f} MB resident"
+        f"(assembly included)"
+    )
+    print(
+        f"  resident after a third of the time {settled[0]:.0f} MB, at the end {settled[-1]:.0f} MB, "
+        f"at most {max(memory):.0f} MB"
     )
 
 

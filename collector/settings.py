@@ -65,7 +65,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("retention_requests", 90, "days", "How long requests and hand-offs are kept."),
     Setting("retention_rollups", 400, "days", "How long minute counts of objectives and latencies are kept."),
     Setting(
-        "tokens", None, "path", "YAML file of tenants and the hashes of their tokens, for sending telemetry."
+        "tenant_tokens",
+        None,
+        "path",
+        "YAML file of tenants and the hashes of their tokens, for sending telemetry.",
     ),
     Setting("tls_cert", None, "path", "Certificate (PEM) of both OTLP listeners; needs tls_key."),
     Setting("tls_key", None, "path", "Private key (PEM) of tls_cert."),
@@ -93,6 +96,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "otlp_source_bytes_per_s", None, "bytes", "Most one tenant (or address) may send a second; unlimited."
     ),
+    Setting("max_models", 200, "names", "Distinct models in a day; further ones become __other__."),
+    Setting("max_tenants", 1_000, "names", "Distinct tenants in a day; further ones become __other__."),
+    Setting("max_routes", 1_000, "names", "Distinct routes in a day; further ones become __other__."),
+    Setting("max_workers", 10_000, "names", "Distinct workers in a day; further ones become __other__."),
     Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
     Setting("body_max_bytes", 1 << 20, "bytes", "Largest body of every other REST call."),
     Setting("query_threads", 8, "threads", "REST queries that run at once."),
@@ -131,7 +138,7 @@ class Settings:
     retention_spans: int = 14
     retention_requests: int = 90
     retention_rollups: int = 400
-    tokens: Path | None = None
+    tenant_tokens: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
@@ -149,6 +156,10 @@ class Settings:
     otlp_body_timeout_s: int = 30
     otlp_header_timeout_s: int = 10
     otlp_source_bytes_per_s: int | None = None
+    max_models: int = 200
+    max_tenants: int = 1_000
+    max_routes: int = 1_000
+    max_workers: int = 10_000
     import_max_bytes: int = 4 << 30
     body_max_bytes: int = 1 << 20
     query_threads: int = 8
@@ -157,9 +168,9 @@ class Settings:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
         for name in ("api", "otlp_grpc", "otlp_http", "clickhouse_http"):
             address = getattr(self, name)
-            guarded = self.token or (name.startswith("otlp") and self.tokens)
+            guarded = self.token or (name.startswith("otlp") and self.tenant_tokens)
             if address and not address.loopback and not guarded:
-                tokens = "" if not name.startswith("otlp") else f" or {ENV_PREFIX}TOKENS"
+                tokens = "" if not name.startswith("otlp") else f" or {ENV_PREFIX}TENANT_TOKENS"
                 raise ConfigError(
                     f"{name} would listen on {address}, which other machines can reach, without a token; "
                     f"set {ENV_PREFIX}TOKEN{tokens}, or listen on 127.0.0.1"

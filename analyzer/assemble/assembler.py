@@ -15,6 +15,7 @@ from typing import Any
 
 from analyzer.assemble.clock_work import slices_to_correct
 from analyzer.assemble.identity import Decisions, Known, Span, decide
+from analyzer.assemble.names import NameLimits, Names
 from analyzer.assemble.rules_table import write_rules
 from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
@@ -80,6 +81,7 @@ class Assembler:
         roles: Iterable[tuple[str, Role]] = (),
         grace_s: float = GRACE_S,
         late_after_s: int = LATE_AFTER_S,
+        names: NameLimits | None = None,
     ):
         """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the
         defaults.
@@ -101,6 +103,8 @@ class Assembler:
         write_signal_rules(store, adapters)
         rows = store.query(read_sql(__file__, "sql/progress"))
         self._taken = int(rows[0][0]) if rows else 0
+        self.names = Names(store, names or NameLimits())
+        """The names that requests carry, held to their limits."""
 
     def progress(self) -> Progress:
         """How far assembly is."""
@@ -217,6 +221,7 @@ class Assembler:
         merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
         self._do("merged", {**merge, "late_after_s": self._late_after_s})
         self._do("timelines", {"decided": sorted(key.hex() for key in self._decided)})
+        self.names.mark()
         self._do("requests", {})
         self._do("transfers", {"upto": upto})
 

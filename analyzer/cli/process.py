@@ -11,6 +11,7 @@ from analyzer.api.app import create_app
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
+from analyzer.assemble.names import NameLimits
 from analyzer.slo.objectives import load_objectives
 from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
@@ -64,7 +65,7 @@ class Process:
         self._ends.append(self._store.close)
         try:
             registry = CollectorRegistry()
-            self._assembler = Assembler(self._store)
+            self._assembler = Assembler(self._store, names=_name_limits(settings))
             self._rollups = Rollups(self._store, objectives)
             _report_lag(self._assembler, registry)
             services = Services(
@@ -136,7 +137,9 @@ class Process:
 
     def _make_receiver(self, settings: Settings, registry: CollectorRegistry) -> OtlpReceiver:
         self._otlp_hosts = (settings.otlp_grpc.host, settings.otlp_http.host)
-        access = Access(settings.token, read_tenants(settings.tokens) if settings.tokens else None)
+        access = Access(
+            settings.token, read_tenants(settings.tenant_tokens) if settings.tenant_tokens else None
+        )
         journal = Journal(settings.data / "journal", _journal_limits(settings))
         self._ends.append(journal.close)
         return OtlpReceiver(self._store, _listeners(settings), registry, journal, access)
@@ -162,6 +165,10 @@ class Process:
             return Readiness(False, (f"the store does not answer: {error}",))
         troubles = self._receiver.troubles() if self._receiver else []
         return Readiness(not troubles, tuple(troubles))
+
+
+def _name_limits(settings: Settings) -> NameLimits:
+    return NameLimits(settings.max_models, settings.max_tenants, settings.max_routes, settings.max_workers)
 
 
 def _journal_limits(settings: Settings) -> JournalLimits:
@@ -205,3 +212,6 @@ def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:
     lag.set_function(lambda: assembler.progress().stored - assembler.progress().taken)
     step = Gauge("pdscope_assembly_step_seconds", "Time the last step of assembly took.", registry=registry)
     step.set_function(lambda: assembler.progress().last_step_s)
+    over = Gauge("pdscope_names_over_limit", "Names stored as __other__ so far.", ["kind"], registry=registry)
+    for kind in assembler.names.over:
+        over.labels(kind).set_function(lambda kind=kind: assembler.names.over[kind])

@@ -18,7 +18,7 @@ from collector.journal.disk import Disk
 from collector.journal.errors import DiskFull, JournalFailed, JournalFull
 from collector.journal.format import HEADER_SIZE, RECORD_SIZE, Record, Unreadable
 from collector.journal.position import Position, PositionFile
-from collector.journal.segment import SUFFIX, Damage, Segment, set_aside
+from collector.journal.segment import DIGITS, SUFFIX, Damage, Segment, set_aside
 
 _log = logging.getLogger(__name__)
 
@@ -203,7 +203,8 @@ class Journal:
 
     def _newest_file(self) -> int:
         names = (path.stem for path in self.directory.rglob(f"*{SUFFIX}"))
-        return max((int(name) for name in names if name.isdecimal()), default=0)
+        # Longer names are of exports that the store refused, not of segments of this journal.
+        return max((int(name) for name in names if name.isdecimal() and len(name) == DIGITS), default=0)
 
     def _before_backlog(self) -> int:
         return self._taken + HEADER_SIZE * (len(self._segments) - 1) if self._segments else 0

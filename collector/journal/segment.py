@@ -20,6 +20,7 @@ from collector.journal.format import (
 )
 
 SUFFIX = ".pdj"
+DIGITS = 16
 ASIDE = "aside"
 
 
@@ -38,7 +39,7 @@ class Damage:
 
 def path_of(directory: Path, number: int) -> Path:
     """Where segment `number` lies."""
-    return directory / f"{number:016d}{SUFFIX}"
+    return directory / f"{number:0{DIGITS}d}{SUFFIX}"
 
 
 class Segment:

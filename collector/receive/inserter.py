@@ -17,6 +17,7 @@ from collector.receive.refused_bodies import RefusedBodies
 _log = logging.getLogger(__name__)
 
 _KNOWN = frozenset(Kind)
+_FIRST_BATCH_BYTES = 1 << 20
 _FIRST_RETRY = 0.25
 _LAST_RETRY = 5.0
 _BLOCKING_TRIES = 5
@@ -72,6 +73,8 @@ class Inserter:
         self._hurry = threading.Event()
         self._pause = _FIRST_RETRY
         self._tries = 0
+        # Small at first: a process that does not live long, or not through a large insert, still gets on.
+        self._size = min(batch_bytes, _FIRST_BATCH_BYTES)
         self._batch: _Batch | None = None
         self._state = StoreState()
         self._thread = threading.Thread(target=self._run, name="pdscope-inserter", daemon=True)
@@ -119,7 +122,7 @@ class Inserter:
     def _store_some(self) -> bool:
         """Store the next batch, or what is left of the one begun; False when there is none."""
         if self._batch is None:
-            taken = self._journal.take(self._batch_bytes)
+            taken = self._journal.take(self._size)
             if taken is None:
                 return False
             self._batch = _Batch(taken, deque(self._parts(taken.records)))
@@ -132,6 +135,7 @@ class Inserter:
                 return True
         self._metrics.insert_seconds.observe(time.monotonic() - began)
         self._journal.stored(self._batch.taken)
+        self._size = min(self._batch_bytes, 2 * self._size)
         self._batch = None
         self._show()
         return True

@@ -44,5 +44,5 @@ def test_every_acknowledged_request_survives_kills_at_random_instants(
         print(f"\n{KILLS} kills in {time.monotonic() - began:.0f} s: ", end="")
         check_assembled(tmp_path, tally)
     assert len(tally.acknowledged) >= KILLS
-    assert not list((tmp_path / "journal").glob("*.pdj"))
+    assert not list((tmp_path / "journal" / "aside").glob("*"))
     assert "Traceback" not in tmp_path.with_suffix(".log").read_text()

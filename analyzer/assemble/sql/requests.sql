@@ -14,10 +14,14 @@ INSERT INTO requests
 WITH
     ['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer', 'decode_queue', 'kv_import', 'first_decode_step', 'network_streaming', 'decode', 'preempted'] AS phase_names,
     ['observed', 'derived', 'bounded'] AS source_names,
+    over_limit AS (SELECT toString(kind), name FROM names_over_limit),
     toInt64(-9223372036854775808) AS not_seen
 SELECT
-    request_key, first_bucket, version, request_id, client_request_id, root_trace, conversation_id, system, model, tenant, route, cohort,
-    prefill_worker, decode_worker, decode_process,
+    request_key, first_bucket, version, request_id, client_request_id, root_trace, conversation_id, system,
+    if(('models', model) IN over_limit, '__other__', model), if(('tenants', tenant) IN over_limit, '__other__', tenant),
+    if(('routes', route) IN over_limit, '__other__', route), cohort,
+    if(('workers', prefill_worker) IN over_limit, '__other__', prefill_worker), if(('workers', decode_worker) IN over_limit, '__other__', decode_worker),
+    decode_process,
     fromUnixTimestamp64Nano(t0, 'UTC'),
     if(t_end > 0, fromUnixTimestamp64Nano(t_end, 'UTC'), NULL),
     outcome, finish_reason, http_status, complete, censored, attempts,
