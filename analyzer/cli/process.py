@@ -11,6 +11,7 @@ from analyzer.api.app import create_app
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
+from analyzer.export import Exporter
 from analyzer.slo.objectives import load_objectives
 from analyzer.web.serve import mount
 from collector.errors import BadBody, CollectorError
@@ -73,6 +74,9 @@ class Process:
             self._rest = RestServer(app, settings.api)
             self._ends.append(self._rest.stop)
             self._receiver = self._make_receiver(settings, registry) if receive else None
+            self._exporter = Exporter(
+                self._store, registry, lambda: objectives, lambda: self._assembler.progress().taken
+            )
         except BaseException:
             self.stop()
             raise
@@ -99,6 +103,8 @@ class Process:
                 self._ends.append(self._receiver.stop)
             self._assembler.start()
             self._ends.append(self._assembler.stop)
+            self._exporter.start()
+            self._ends.append(self._exporter.stop)
             self._rest.start()
         except BaseException:
             self.stop()
