@@ -1,4 +1,4 @@
-"""Keeps the table `cause_minutes`: causes by the minute requests started in, for the configured objectives."""
+"""Keeps the table `cause_minutes`: causes by the minute requests started in, by configured objective."""
 
 from typing import Any
 

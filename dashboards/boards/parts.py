@@ -26,7 +26,10 @@ NO_MISSES = "No request missed in this time range."
 NO_CAUSES = (
     "No minute of this time range has causes: nothing missed, or it is not analysed yet (half a minute)."
 )
-NO_SIGNAL = "No pool sent this signal in this time range. Send the engines' metrics to pdscope (docs/instrumenting.md)."
+NO_SIGNAL = (
+    "No pool sent this signal in this time range. Send the engines' metrics to pdscope "
+    "(docs/instrumenting.md)."
+)
 NO_TRANSFERS = (
     "No KV hand-off was seen in this time range. Only spans tell of them: see Telemetry health, and "
     "docs/instrumenting.md for the traced connector."

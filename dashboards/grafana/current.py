@@ -13,16 +13,66 @@ from grafanalib.core import Dashboard
 SCHEMA_VERSION = 42
 
 _DASHBOARD = frozenset(
-    "id uid title description revision tags timezone editable graphTooltip time timepicker weekStart refresh "
-    "schemaVersion version panels templating annotations links preload liveNow".split()
+    [
+        "id",
+        "uid",
+        "title",
+        "description",
+        "revision",
+        "tags",
+        "timezone",
+        "editable",
+        "graphTooltip",
+        "time",
+        "timepicker",
+        "weekStart",
+        "refresh",
+        "schemaVersion",
+        "version",
+        "panels",
+        "templating",
+        "annotations",
+        "links",
+        "preload",
+        "liveNow",
+    ]
 )
 _PANEL = frozenset(
-    "type id pluginVersion targets title description transparent datasource gridPos links maxDataPoints "
-    "transformations interval timeFrom timeShift options fieldConfig".split()
+    [
+        "type",
+        "id",
+        "pluginVersion",
+        "targets",
+        "title",
+        "description",
+        "transparent",
+        "datasource",
+        "gridPos",
+        "links",
+        "maxDataPoints",
+        "transformations",
+        "interval",
+        "timeFrom",
+        "timeShift",
+        "options",
+        "fieldConfig",
+    ]
 )
-_ROW = frozenset("type id title collapsed gridPos panels".split())
+_ROW = frozenset(["type", "id", "title", "collapsed", "gridPos", "panels"])
 _DEFAULTS = frozenset(
-    "unit decimals min max mappings thresholds color links noValue custom displayName".split()
+    [
+        "unit",
+        "decimals",
+        "min",
+        "max",
+        "mappings",
+        "thresholds",
+        "color",
+        "links",
+        "noValue",
+        "custom",
+        "displayName",
+    ]
 )
 
 
