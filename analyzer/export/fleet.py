@@ -101,7 +101,7 @@ class Fleet(Collector):
         asked = {"from_ns": to_ns - SIGNALS_S * 10**9, "to_ns": to_ns, "wanted": list(SIGNALS)}
         rows = self._store.rows(read_sql(__file__, "sql/pools"), asked)
         for signal, (name, text) in SIGNALS.items():
-            values = {
+            values: dict[tuple[str, ...], float] = {
                 (row["pool"], self._model(row["model"])): row["value"]
                 for row in rows
                 if row["signal"] == signal

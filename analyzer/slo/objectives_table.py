@@ -5,8 +5,10 @@ import time
 from analyzer.slo.objectives import Objectives
 from collector.store import Store
 
-_COLUMNS = ("position", "name", "model", "route", "tenant", "input_bucket", "ttft_seconds", "tpot_seconds")
-_COLUMNS += ("target", "period_days")
+_COLUMNS = [
+    *("position", "name", "model", "route", "tenant", "input_bucket"),
+    *("ttft_seconds", "tpot_seconds", "target", "period_days"),
+]
 
 
 def write_objectives(store: Store, objectives: Objectives) -> bool:

@@ -5,81 +5,32 @@ grafanalib 0.7.1 writes schema 12 with fields that are gone since (`rows`, `styl
 """
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from grafanalib._gen import DashboardEncoder
 from grafanalib.core import Dashboard
 
 SCHEMA_VERSION = 42
 
-_DASHBOARD = frozenset(
-    [
-        "id",
-        "uid",
-        "title",
-        "description",
-        "revision",
-        "tags",
-        "timezone",
-        "editable",
-        "graphTooltip",
-        "time",
-        "timepicker",
-        "weekStart",
-        "refresh",
-        "schemaVersion",
-        "version",
-        "panels",
-        "templating",
-        "annotations",
-        "links",
-        "preload",
-        "liveNow",
-    ]
-)
-_PANEL = frozenset(
-    [
-        "type",
-        "id",
-        "pluginVersion",
-        "targets",
-        "title",
-        "description",
-        "transparent",
-        "datasource",
-        "gridPos",
-        "links",
-        "maxDataPoints",
-        "transformations",
-        "interval",
-        "timeFrom",
-        "timeShift",
-        "options",
-        "fieldConfig",
-    ]
-)
-_ROW = frozenset(["type", "id", "title", "collapsed", "gridPos", "panels"])
-_DEFAULTS = frozenset(
-    [
-        "unit",
-        "decimals",
-        "min",
-        "max",
-        "mappings",
-        "thresholds",
-        "color",
-        "links",
-        "noValue",
-        "custom",
-        "displayName",
-    ]
-)
+_DASHBOARD: Final = """
+    id uid title description revision tags timezone editable graphTooltip time timepicker weekStart refresh
+    schemaVersion version panels templating annotations links preload liveNow"""
+_PANEL: Final = """
+    type id pluginVersion targets title description transparent datasource gridPos links maxDataPoints
+    transformations interval timeFrom timeShift options fieldConfig"""
+_ROW: Final = "type id title collapsed gridPos panels"
+_DEFAULTS: Final = "unit decimals min max mappings thresholds color links noValue custom displayName"
+
+
+def _fields(value: dict[str, Any], names: str) -> dict[str, Any]:
+    known = names.split()
+    return {key: member for key, member in value.items() if key in known}
 
 
 def current(dashboard: Dashboard) -> dict[str, Any]:
     """Return the dashboard as Grafana saves it today."""
     raw = _present(json.loads(json.dumps(dashboard.to_json_data(), cls=DashboardEncoder)))
-    out = {key: value for key, value in raw.items() if key in _DASHBOARD}
+    out = _fields(raw, _DASHBOARD)
     out["schemaVersion"] = SCHEMA_VERSION
     out["id"] = None
     # grafanalib's time picker is of before time ranges had names.
@@ -90,10 +41,10 @@ def current(dashboard: Dashboard) -> dict[str, Any]:
 
 def _panel(raw: dict[str, Any]) -> dict[str, Any]:
     if raw["type"] == "row":
-        return {key: value for key, value in raw.items() if key in _ROW}
-    out = {key: value for key, value in raw.items() if key in _PANEL}
+        return _fields(raw, _ROW)
+    out = _fields(raw, _PANEL)
     config = out["fieldConfig"]
-    defaults = {key: value for key, value in config["defaults"].items() if key in _DEFAULTS}
+    defaults = _fields(config["defaults"], _DEFAULTS)
     if not isinstance(defaults.get("thresholds", {}).get("steps", []), list):
         del defaults["thresholds"]
     for step in defaults.get("thresholds", {}).get("steps", []):

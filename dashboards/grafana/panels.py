@@ -172,7 +172,7 @@ def _time_series(panel: Panel, shared: dict[str, Any]) -> core.Panel:
 
 def _stat(panel: Panel, shared: dict[str, Any]) -> core.Panel:
     reduce = {"values": panel.text, "calcs": ["lastNotNull"], "fields": "/.*/" if panel.text else ""}
-    options = {
+    options: dict[str, Any] = {
         "reduceOptions": reduce,
         "colorMode": "value",
         "graphMode": "none",
@@ -187,14 +187,19 @@ def _stat(panel: Panel, shared: dict[str, Any]) -> core.Panel:
 
 
 def _table(panel: Panel, shared: dict[str, Any]) -> core.Panel:
-    options = {"showHeader": True, "cellHeight": "sm", "frameIndex": 0, "showTypeIcons": False}
+    options: dict[str, Any] = {
+        "showHeader": True,
+        "cellHeight": "sm",
+        "frameIndex": 0,
+        "showTypeIcons": False,
+    }
     return core.Table(
         **shared, extraJson=_extra(panel, {"align": "auto", "inspect": False, "filterable": True}, **options)
     )
 
 
 def _bar_gauge(panel: Panel, shared: dict[str, Any]) -> core.Panel:
-    options = {
+    options: dict[str, Any] = {
         "displayMode": "basic",
         "orientation": "horizontal",
         "valueMode": "text",

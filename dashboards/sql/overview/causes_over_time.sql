@@ -1,7 +1,7 @@
 -- Missed requests by cause and the time they started in.
 SELECT $__timeInterval(minute) AS time, toString(cause) AS reason, sum(c.requests) AS requests
 FROM causes_by_minute AS c
-WHERE $__timeFilter(minute) AND cause != 'none'
+WHERE minute >= toStartOfMinute($__fromTime) AND minute <= $__toTime AND cause != 'none'
     AND $__conditionalAll(model IN (${model:singlequote}), $model)
     AND $__conditionalAll(tenant IN (${tenant:singlequote}), $tenant)
     AND $__conditionalAll(route IN (${route:singlequote}), $route)

@@ -4,7 +4,7 @@ FROM
 (
     SELECT toString(cause) AS cause, sum(c.requests) AS missed, sum(sum(c.requests)) OVER () AS total
     FROM causes_by_minute AS c
-    WHERE $__timeFilter(minute) AND cause != 'none'
+    WHERE minute >= toStartOfMinute($__fromTime) AND minute <= $__toTime AND cause != 'none'
         AND $__conditionalAll(model IN (${model:singlequote}), $model)
         AND $__conditionalAll(tenant IN (${tenant:singlequote}), $tenant)
         AND $__conditionalAll(route IN (${route:singlequote}), $route)

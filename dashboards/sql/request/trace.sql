@@ -4,7 +4,7 @@ SELECT
     toUnixTimestamp64Milli(Timestamp) AS startTime, Duration / 1e6 AS duration,
     arrayMap(k -> map('key', k, 'value', SpanAttributes[k]), mapKeys(SpanAttributes)) AS tags,
     arrayMap(k -> map('key', k, 'value', ResourceAttributes[k]), mapKeys(ResourceAttributes)) AS serviceTags,
-    transform(toString(StatusCode), ['Ok', 'Error'], [1, 2], 0) AS statusCode, lower(toString(SpanKind)) AS kind, StatusMessage AS statusMessage,
+    indexOf(['Ok', 'Error'], toString(StatusCode)) AS statusCode, lower(toString(SpanKind)) AS kind, StatusMessage AS statusMessage,
     arrayMap((at, name, attributes) -> tuple(name, toUnixTimestamp64Milli(at), arrayMap(k -> map('key', k, 'value', attributes[k]), mapKeys(attributes)))::Tuple(name String, timestamp Int64, fields Array(Map(String, String))),
         `Events.Timestamp`, `Events.Name`, `Events.Attributes`) AS logs
 FROM otel_traces

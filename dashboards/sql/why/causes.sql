@@ -7,7 +7,7 @@ SELECT
     sum(excess_tpot_seconds) / nullIf(missed, 0) AS excess_tpot,
     sum(c.would_have_met) AS met_without
 FROM causes_by_minute AS c
-WHERE $__timeFilter(minute) AND cause != 'none'
+WHERE minute >= toStartOfMinute($__fromTime) AND minute <= $__toTime AND cause != 'none'
     AND $__conditionalAll(model IN (${model:singlequote}), $model)
     AND $__conditionalAll(tenant IN (${tenant:singlequote}), $tenant)
     AND $__conditionalAll(route IN (${route:singlequote}), $route)
