@@ -19,6 +19,8 @@ _PANEL: Final = """
     type id pluginVersion targets title description transparent datasource gridPos links maxDataPoints
     transformations interval timeFrom timeShift options fieldConfig"""
 _ROW: Final = "type id title collapsed gridPos panels"
+_GONE_OPTIONS = ("fieldOptions", "showThresholdLabels", "showThresholdMarkers")
+"""What grafanalib's bar gauge has of a gauge of years ago."""
 _DEFAULTS: Final = "unit decimals min max mappings thresholds color links noValue custom displayName"
 
 
@@ -43,6 +45,8 @@ def _panel(raw: dict[str, Any]) -> dict[str, Any]:
     if raw["type"] == "row":
         return _fields(raw, _ROW)
     out = _fields(raw, _PANEL)
+    for gone in _GONE_OPTIONS:
+        out["options"].pop(gone, None)
     config = out["fieldConfig"]
     defaults = _fields(config["defaults"], _DEFAULTS)
     if not isinstance(defaults.get("thresholds", {}).get("steps", []), list):
