@@ -1,7 +1,8 @@
 """Pairs of windows of multi-window multi-burn-rate alerts (Google, The Site Reliability Workbook, chapter 5).
 
 A pair fires when a given part of the error budget was spent within its long window, and its short one says
-that it still is. For a period of 30 days: 1 h/5 m × 14.4, 6 h/30 m × 6, 1 d/2 h × 3, 3 d/6 h × 1; for another period the windows scale with it, so that the part of the budget, and thus the urgency, stays.
+that it still is. For a period of 30 days: 1 h/5 m × 14.4, 6 h/30 m × 6, 1 d/2 h × 3, 3 d/6 h × 1. For another
+period the windows scale with it, so that the part of the budget, and thus the urgency, stays.
 """
 
 from dataclasses import dataclass

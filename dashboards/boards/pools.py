@@ -58,7 +58,7 @@ _PROMPT = _over_time(
 _GENERATED = _over_time(
     "Generated tokens a second",
     "generation_rate",
-    "Tokens each pool generates.",
+    "Tokens each pool generates, from its own counters.",
     "Zero while requests run or wait: no progress; restart the worker after taking its stacks.",
 )
 _PREEMPTIONS = _over_time(

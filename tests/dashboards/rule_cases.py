@@ -1,4 +1,4 @@
-"""Time series for every alert: when it fires, when it stays silent, and that it resolves (promtool's format)."""
+"""Time series for every alert, in promtool's notation: it fires, stays silent, and resolves."""
 
 from dataclasses import dataclass, field
 

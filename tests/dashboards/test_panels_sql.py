@@ -22,17 +22,18 @@ CHOSEN = {
     "route": ["/v1/completions"],
     "cohort": ["a"],
     "pool": ["prefill"],
-    "worker": ["w\\"],
+    "worker": ["w"],
     "input_bucket": ["0-1K"],
     "objective": ["o'short"],
 }
 NOT_IN_CAPTURES = (
-    "annotations/restarts",
+    "annotations/",
     "pools/",
     "handoff/late_reads",
+    "handoff/orphan",
     "telemetry/signals",
 )
-"""The captures hold spans only, and no late read."""
+"""The captures hold spans only, no late read, and their processes were first seen just now."""
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +110,23 @@ def test_every_sql_file_is_used() -> None:
     }
     alerts = {f"alerts/{name}" for name in ("burn_rate", "cause_burn", "late_reads", "orphans")}
     assert files == used | (units - {"units/"}) | alerts
+
+
+def test_a_hand_off_that_nobody_read_is_an_orphan_once_it_is_old(store: Store, window: Window) -> None:
+    later = Window(window.start, window.end + 3600, 60, window.variables)
+    (row,) = store.rows(later.expand(sql_text("handoff/orphans")))
+    assert (row["side"], row["state"]) == ("prefill", "held")
+    assert row["held_seconds"] > 3600
+    (read,) = store.query(
+        "SELECT count() FROM transfers FINAL WHERE transfer_id = {t:String} AND imported_ns > 0",
+        {"t": row["transfer_id"]},
+    )[0]
+    assert read == 0
+
+
+def test_new_processes_are_marked_when_they_are_first_seen(store: Store) -> None:
+    first, last = store.query(
+        "SELECT toUnixTimestamp(min(first_seen)), toUnixTimestamp(now()) FROM processes"
+    )[0]
+    rows = store.rows(Window(first, last, 5).expand(sql_text("annotations/processes")))
+    assert any("vllm-prefill" in row["text"] for row in rows)

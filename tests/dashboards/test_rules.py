@@ -1,5 +1,6 @@
 """Alert rules: promtool takes them, every alert fires, stays silent and resolves, burn rates are right."""
 
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -126,7 +127,7 @@ def burning(slo: str, met: int, missed: int, hours: int, ttft: int = 0, tpot: in
 
 def test_burn_rates_are_what_they_are_by_hand(promtool: Promtool, tmp_path: Path) -> None:
     # 80 met and 20 missed a minute: a fifth misses, a hundredth may: 20 times too fast.
-    # After an hour and a half the misses stop; half an hour later half of the last hour's misses are left.
+    # After two hours the misses stop; half an hour later half of the last hour's misses are left.
     values = {
         **burning("default", 80, 20, 2, ttft=15, tpot=5),
     }
@@ -134,8 +135,8 @@ def test_burn_rates_are_what_they_are_by_hand(promtool: Promtool, tmp_path: Path
     base = 'slo="default", model="all", pair="1"'
 
     def expect(length: str, sli: str, window: str, at: str, value: float) -> dict[str, Any]:
-        labels = f'{rate}:{length}{{{base}, sli="{sli}", window="{window}"}}'
-        expr = f'{rate}:{length}{{sli="{sli}", pair="1"}}'
+        labels = f'{{{base}, sli="{sli}", window="{window}"}}'
+        expr = f'round({rate}:{length}{{sli="{sli}", pair="1"}}, 0.0001)'
         return {"expr": expr, "eval_time": at, "exp_samples": [{"labels": labels, "value": value}]}
 
     checks = [
@@ -145,7 +146,7 @@ def test_burn_rates_are_what_they_are_by_hand(promtool: Promtool, tmp_path: Path
         expect("long", "tpot", "1h", "90m", 5),
         expect("short", "joint", "5m", "150m", 0),
         # 30 minutes of misses in the hour: 600 of 600 + 80 × 60.
-        expect("long", "joint", "1h", "150m", 600 / (600 + 4800) / 0.01),
+        expect("long", "joint", "1h", "150m", 11.1111),
     ]
     test = {"interval": "1m", "input_series": series(values), "promql_expr_test": checks}
     run(promtool, tmp_path, ONE, [test])
@@ -157,26 +158,24 @@ def test_a_burn_alert_fires_and_resolves_soon_after_it_is_over(promtool: Promtoo
     during = [
         {"labels": f'{{sli="{sli}", pair="{pair}"}}', "value": 1}
         for sli in ("joint", "ttft")
-        for pair in "12"
+        for pair in ("1", "2")
     ]
     checks = [
+        {"expr": paged, "eval_time": "1m", "exp_samples": []},
         {"expr": paged, "eval_time": "110m", "exp_samples": during},
-        # The short window of 5 minutes lets go; that of 30 minutes still holds, 5 missed of 25 minutes.
-        {"expr": f"{paged[:-1]} and on () vector(1))", "eval_time": "1m", "exp_samples": []},
+        # Misses ended at 120 min; by now they have left both short windows, of 5 and of 30 minutes.
         {"expr": paged, "eval_time": "170m", "exp_samples": []},
     ]
-    checks.pop(1)
-    checks.insert(0, {"expr": paged, "eval_time": "1m", "exp_samples": []})
     test = {"interval": "1m", "input_series": series(values), "promql_expr_test": checks}
     run(promtool, tmp_path, ONE, [test])
 
 
 def test_a_burn_within_the_budget_stays_silent(promtool: Promtool, tmp_path: Path) -> None:
     # One in two hundred misses: half the pace that just spends the budget.
-    values = burning("default", 199, 1, 30)
+    values = burning("default", 199, 1, 8)
     checks = [
         {"expr": 'ALERTS{alertname="PdscopeBudgetBurn"}', "eval_time": at, "exp_samples": []}
-        for at in ("60m", "10h", "29h")
+        for at in ("60m", "7h")
     ]
     test = {"interval": "1m", "input_series": series(values), "promql_expr_test": checks}
     run(promtool, tmp_path, ONE, [test])
@@ -250,7 +249,7 @@ def test_numbers_are_written_as_people_do() -> None:
     assert group["rules"][0]["expr"].endswith("/ 0.001")
     text = rule_file(Objectives((Objective("x", 1.5, 0.04, 0.999),)), Places())
     assert "0.0010000" not in text
-    assert "e-" not in text.replace("time-", "")
+    assert not re.search(r"\d[eE]-?\d", text)
 
 
 def test_rules_lead_to_runbooks_that_exist() -> None:
@@ -264,8 +263,6 @@ def test_rules_lead_to_runbooks_that_exist() -> None:
 
 def test_metrics_that_rules_and_panels_name_exist(store: object) -> None:
     """Every series is exported by the process, recorded by the rules, or Prometheus's own."""
-    import re
-
     from prometheus_client import CollectorRegistry, generate_latest
 
     from analyzer.api.metrics import StoreSize
