@@ -94,7 +94,7 @@ def _alert(objective: Objective, indicator: _Indicator, pair: Pair, places: Plac
         "expr": f"pdscope:slo_burn_rate:long{{{chosen}}} > {factor}\n"
         f"and ignoring (window)\npdscope:slo_burn_rate:short{{{chosen}}} > {factor}",
         "for": duration(max(1, (120 if pair.severity == "page" else 900) // shorten)),
-        "labels": {"severity": pair.severity},
+        "labels": {"severity": pair.severity} | _labels(objective, indicator, pair),
         "annotations": {
             "summary": f"{objective.name}: the error budget burns "
             f'{{{{ printf "%.1f" $value }}}} times too fast ({indicator.words})',

@@ -44,7 +44,7 @@ _FRESH = Panel(
 _SIZE = Panel(
     Kind.STAT,
     "Store size",
-    "Bytes on disk of all tables.",
+    "Bytes on disk of all tables of the store.",
     "Grows without end: set a retention.",
     NO_RECORD,
     (Prom("sum(pdscope_store_bytes)", "bytes", instant=True),),

@@ -118,8 +118,8 @@ def test_a_hand_off_that_nobody_read_is_an_orphan_once_it_is_old(store: Store, w
     assert (row["side"], row["state"]) == ("prefill", "held")
     assert row["held_seconds"] > 3600
     (read,) = store.query(
-        "SELECT count() FROM transfers FINAL WHERE transfer_id = {t:String} AND imported_ns > 0",
-        {"t": row["transfer_id"]},
+        "SELECT count() FROM transfers FINAL WHERE lower(hex(request_key)) = {k:String} AND imported_ns > 0",
+        {"k": row["key"]},
     )[0]
     assert read == 0
 

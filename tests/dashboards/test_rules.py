@@ -71,8 +71,8 @@ def test_every_alert_fires_stays_silent_and_resolves(promtool: Promtool, tmp_pat
 
 
 def as_test(case: Case) -> dict[str, Any]:
-    """Promtool compares annotations too: those of the rule, filled in by hand for what the case shows."""
-    given = case.series if any(name.startswith("up{") for name in case.series) else {**case.series, **UP}
+    """The alert as the series ALERTS shows it: promtool's own alert test compares annotations as well."""
+    given = {**UP, **case.series}
     count = f'count(ALERTS{{alertname="{case.alert}", alertstate="firing"}}) or vector(0)'
     labels = ", ".join(
         f'{key}="{value}"'
@@ -184,11 +184,14 @@ def test_a_burn_within_the_budget_stays_silent(promtool: Promtool, tmp_path: Pat
 def test_burn_alerts_say_what_was_missed_and_why(promtool: Promtool, tmp_path: Path) -> None:
     values = burning("default", 80, 20, 2)
     expected = {
-        "exp_labels": {"severity": "page", "slo": "default", "model": "all", "sli": "joint", "pair": "1", "window": "1h"},
+        "exp_labels": {
+            "severity": "page", "slo": "default", "model": "all",
+            "sli": "joint", "pair": "1", "window": "1h",
+        },
         "exp_annotations": {
             "summary": "default: the error budget burns 20.0 times too fast (TTFT or TPOT, or failed)",
-            "description": "Over 1 h and 5 min, more than 14.4 times the 1% that may miss (TTFT 2 s, TPOT 0.1 s) "
-            "did. At that pace 2% of the 30-day budget go in 1 h. "
+            "description": "Over 1 h and 5 min, more than 14.4 times the 1% that may miss "
+            "(TTFT 2 s, TPOT 0.1 s) did. At that pace 2% of the 30-day budget go in 1 h. "
             "Most misses of the last 10 minutes: overload (7 requests).",
             "dashboard": "http://localhost:3000/d/pdscope-slo?from=now-6h&to=now&var-objective=default",
             "why": "http://localhost:3000/d/pdscope-why?from=now-1h&to=now&var-objective=default",
