@@ -27,6 +27,7 @@ demo: $(VENV)/run.stamp
 
 test: $(VENV)/dev.stamp
 	@tests/install-browser.sh
+	@tests/install-prometheus.sh
 	@$(PY) -m pytest
 
 check: $(VENV)/dev.stamp

@@ -12,6 +12,7 @@ from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
 from analyzer.assemble.names import NameLimits
+from analyzer.export import Exporter
 from analyzer.slo.objectives import load_objectives
 from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
@@ -83,6 +84,9 @@ class Process:
             self._ends.append(self._rest.stop)
             self._receiver = self._make_receiver(settings, registry) if receive else None
             self._endpoint = self._make_endpoint(settings, registry) if receive else None
+            self._exporter = Exporter(
+                self._store, registry, lambda: objectives, lambda: self._assembler.progress().taken
+            )
         except BaseException:
             self.stop()
             raise
@@ -115,6 +119,8 @@ class Process:
                 apply_retention(self._store, _retention(self._settings))
                 self._rollups.start()
                 self._ends.append(self._rollups.stop)
+            self._exporter.start()
+            self._ends.append(self._exporter.stop)
             self._rest.start()
             if self._endpoint:
                 self._endpoint.start()
