@@ -44,7 +44,7 @@ class Streamer:
             began = time.time_ns()
             for export in capture.exports:
                 wait_s = (began + export.after_ns - time.time_ns()) / 1e9
-                if wait_s > 0 and self._stop.wait(wait_s):
+                if self._stop.wait(max(wait_s, 0)):
                     return
                 try:
                     self._call(renew(export.body, began - capture.started_ns, lap), timeout=30)
