@@ -231,6 +231,7 @@ class VerdictModel(BaseModel):
     evidence: list[EvidenceModel]
     counterfactual: str | None
     missing_telemetry: list[MissingModel]
+    next_step: str | None = None
 
 
 class ClockCorrectionModel(BaseModel):
