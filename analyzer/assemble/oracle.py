@@ -15,6 +15,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from analyzer import timeline
 from analyzer.assemble.rules_table import PHASE_CODE
 from collector.engines.rules import (
+    NEXT_ATTEMPT,
     Adapter,
     Between,
     Composite,
@@ -78,6 +79,9 @@ class Span:
     end_ns: int
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     events: tuple[tuple[str, int], ...] = ()
+    """Name, nanoseconds."""
+    told: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the last event of each name says, by 'event:NAME:ATTRIBUTE'."""
 
     @property
     def identity(self) -> tuple[bytes, bytes, Process]:
@@ -124,6 +128,11 @@ def read_spans(bodies: Iterable[bytes]) -> list[Span]:
                             s.trace_id, s.span_id, s.parent_span_id, process, of_scope.scope.name, s.name,
                             s.kind, s.status.code, s.start_time_unix_nano, s.end_time_unix_nano,
                             _attributes(s.attributes), tuple((e.name, e.time_unix_nano) for e in s.events),
+                            {
+                                f"event:{e.name}:{name}": value
+                                for e in s.events
+                                for name, value in _attributes(e.attributes).items()
+                            },
                         )
                     )  # fmt: skip
     return spans
@@ -141,15 +150,20 @@ def assemble(
     roles: (pattern of a process's service or instance, role, whether it was configured). lives: from when to when
     each decode worker's processes are known to have worked. graced: a request span is no longer waited for.
     """
-    rules = {rule.key: (adapter, rule) for adapter in adapters for rule in adapter.rules}
-    known = [span for span in spans if _rule_key(span, rules) in rules]
+    rules = Rules(adapters)
+    known = [span for span in spans if rules.of(span) is not None]
     unique = list({span.identity: span for span in known}.values())
+    ruled = [(span, *found) for span in unique if (found := rules.of(span)) is not None]
     called = {
         (span.trace_id, span.span_id): role
-        for span in unique
-        if (role := _first_role(span, rules[_rule_key(span, rules)][1].calls)) is not Role.ANY
+        for span, _, rule in ruled
+        if (role := _first_role(span, rule.calls)) is not Role.ANY
     }
-    readings = [_read(span, rules[_rule_key(span, rules)], called, roles) for span in unique]
+    attempts = _attempts([(span, rule) for span, _, rule in ruled])
+    readings = [
+        _read(span, adapter, rule, _role(span, rule, called, roles), attempts[span.identity])
+        for span, adapter, rule in ruled
+    ]
     has_root = any(reading.rule.root is Root.REQUEST for reading in readings)
     has_fallback = any(reading.rule.root is Root.FALLBACK for reading in readings)
     if not has_root and not (has_fallback and graced):
@@ -170,6 +184,30 @@ def worker_lives(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
         first, until = lives.get(who, (start, last))
         lives[who] = min(first, start), max(until, last)
     return [(worker, first, until) for (worker, _), (first, until) in lives.items()]
+
+
+class Rules:
+    """The rules of all adapters, found by span."""
+
+    def __init__(self, adapters: Sequence[Adapter]):
+        self._by_key = {rule.key: (adapter, rule) for adapter in adapters for rule in adapter.rules}
+        prefixes = {rule.prefix for adapter in adapters for rule in adapter.rules if rule.prefix}
+        self._prefixes = sorted(prefixes, key=len, reverse=True)
+
+    def named(self, span: Span) -> tuple[Adapter, SpanRule] | None:
+        """The rule for spans of this name or scope, whether or not it reads this one."""
+        if found := self._by_key.get(f"name:{span.name}"):
+            return found
+        prefix = next((prefix for prefix in self._prefixes if span.name.startswith(prefix)), None)
+        return self._by_key.get(f"scope:{span.scope}:{span.kind}" if prefix is None else f"prefix:{prefix}")
+
+    def of(self, span: Span) -> tuple[Adapter, SpanRule] | None:
+        """The rule that reads this span."""
+        found = self.named(span)
+        wanted = found is not None and (
+            not found[1].when or any(_holds(where, span) for where in found[1].when)
+        )
+        return found if wanted else None
 
 
 class _Request:
@@ -433,22 +471,9 @@ class _Request:
         return [note for note, holds in notes.items() if holds]
 
 
-def _rule_key(span: Span, rules: Mapping[str, object]) -> str:
-    by_name = f"name:{span.name}"
-    return by_name if by_name in rules else f"scope:{span.scope}:{span.kind}"
-
-
-def _read(
-    span: Span,
-    ruled: tuple[Adapter, SpanRule],
-    called: Mapping[tuple[bytes, bytes], Role],
-    roles: Sequence[tuple[str, Role, bool]],
-) -> Reading:
-    adapter, rule = ruled
-    role = _role(span, rule, called, roles)
+def _read(span: Span, adapter: Adapter, rule: SpanRule, role: Role, attempt: int) -> Reading:
     impossible = 0
-    intervals: list[Stretch] = []
-    attempt = _attempt(span, rule)
+    intervals = _queues(span, rule, role)
     for output in rule.intervals:
         if not _holds(output.where, span):
             continue
@@ -478,7 +503,7 @@ def _read(
         elif mark.role in (Role.ANY, role):
             marks.append((mark.name, mark.rank, _clip(ns, span)))
     facts = [
-        (fact.name, fact.rank, fact.value or span.attributes.get(fact.key, ""))
+        (fact.name, fact.rank, fact.value or span.attributes.get(fact.key) or span.told.get(fact.key, ""))
         for fact in rule.facts
         if fact.role in (Role.ANY, role) and _holds(fact.where, span)
     ]
@@ -514,6 +539,7 @@ def _role(
     return (
         _POOLS.get(span.process.get("pd.pool"))
         or configured
+        or (_first_role(span, rule.plays) is Role.ROUTER and Role.ROUTER)
         or called.get((span.trace_id, span.parent_id))
         or _first_role(span, rule.plays)
         or guessed
@@ -529,7 +555,12 @@ def _holds(where: Where, span: Span) -> bool:
         if name == "@status":
             return str(span.status) == value
         if value in ("*", ""):
-            return (name in span.attributes) == (value == "*")
+            there = (
+                any(f"@event:{event}" == name for event, _ in span.events)
+                if name.startswith("@event:")
+                else name in span.attributes
+            )
+            return there == (value == "*")
         return span.attributes.get(name) == value
 
     return all(one(name, value) for name, value in where)
@@ -579,9 +610,62 @@ def _preempted(span: Span) -> list[tuple[int, int]]:
     ]
 
 
+def _queues(span: Span, rule: SpanRule, role: Role) -> list[Stretch]:
+    """The router's queue of each attempt it says it sent off: the first waited since the start."""
+    sent = sorted(ns for name, ns in span.events if name == rule.dispatches and _clip(ns, span) == ns)
+    return [
+        Stretch(
+            timeline.Interval(
+                at if number else span.start_ns, at, Phase.ROUTER_QUEUE, attempt=min(number + 1, 250)
+            ),
+            role,
+            Source.OBSERVED,
+            span.process.worker,
+        )
+        for number, at in enumerate(sent)
+    ]
+
+
+def _attempts(ruled: Sequence[tuple[Span, SpanRule]]) -> dict[tuple[bytes, bytes, Process], int]:
+    """The attempt of each span: its own word, else its parent's, else the first. Named attempts are numbered by
+    when their first span began.
+    """
+    ordered = sorted(ruled, key=lambda one: (one[0].start_ns, one[0].span_id, one[0].trace_id))
+    names = dict.fromkeys(
+        name for span, rule in ordered if (name := _attempt_name(span, rule)) and name != NEXT_ATTEMPT
+    )
+    numbers = {name: min(number, 250) for number, name in enumerate(names, start=1)}
+    found = {
+        span.identity: numbers.get(_attempt_name(span, rule)) or _attempt(span, rule)
+        for span, rule in ordered
+    }
+    if len(names) > 1 or max(found.values(), default=0) > 1:
+        said = [found[span.identity] for span, _ in ordered]
+        for place, (span, rule) in enumerate(ordered):
+            if _attempt_name(span, rule) == NEXT_ATTEMPT:
+                found[span.identity] = next((attempt for attempt in said[place:] if attempt), 0)
+        first = {(span.trace_id, span.span_id): span for span, _ in reversed(ordered)}
+        for _ in range(8):
+            inherited = {
+                span.identity: found[parent.identity]
+                for span, _ in ordered
+                if not found[span.identity] and (parent := first.get((span.trace_id, span.parent_id)))
+            }
+            found.update(inherited)
+    return {identity: attempt or 1 for identity, attempt in found.items()}
+
+
+def _attempt_name(span: Span, rule: SpanRule) -> str:
+    if not rule.attempt_id or rule.attempt:
+        return ""
+    return NEXT_ATTEMPT if rule.attempt_id == NEXT_ATTEMPT else span.attributes.get(rule.attempt_id, "")
+
+
 def _attempt(span: Span, rule: SpanRule) -> int:
-    """1 for the first attempt, whatever number that carries."""
-    text = span.attributes.get(rule.attempt, "") if rule.attempt else ""
+    """1 for the first attempt, whatever number that carries; 0 when spans like it carry none."""
+    if not rule.attempt:
+        return 0
+    text = span.attributes.get(rule.attempt, "")
     number = int(text) if re.fullmatch(r"[+-]?[0-9]{1,9}", text) else rule.attempt_base
     return min(max(number - rule.attempt_base + 1, 1), 250)
 

@@ -6,7 +6,7 @@ SELECT
     b.first_bucket, b.rule,
     f.trace_id, f.span_id, f.parent_id, f.resource_id,
     p.worker, p.cohort, p.pool, p.guess,
-    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns, f.end_ns,
+    f.dialect, f.root, f.calls, f.plays, f.attempt, f.attempt_id, f.start_ns, f.end_ns,
     if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], f.intervals), if(outdated, [], f.marks), if(outdated, [], f.facts), if(outdated, [], f.kv), if(outdated, 0, f.impossible),
     f.ingest_sequence, f.ingested_at
 FROM
