@@ -29,7 +29,7 @@ KV_NUMBERS = (
 
 _COLUMNS = (
     "key", "prefix", "wanted", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt", "attempt_base",
-    "attempt_id", "dispatches", "intervals", "marks", "facts", "kv", "attributes", "events",
+    "attempt_id", "dispatches", "intervals", "marks", "facts", "kv", "attributes", "events", "told",
 )  # fmt: skip
 
 
@@ -81,7 +81,8 @@ def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
         [(list(f.where), f.name, f.rank, int(f.role), f.key, f.value) for f in rule.facts],
         [_kv(output) for output in rule.kv],
         sorted(set(attributes(rule))),
-        sorted(set(events(rule))),
+        sorted({name.removeprefix("@event:") for name, _ in _asked(rule) if name.startswith("@event:")}),
+        sorted({fact.key.split(":")[1] for fact in rule.facts if fact.key.startswith("event:")}),
     ]
 
 
@@ -105,17 +106,12 @@ def _kv(output: Kv) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def events(rule: SpanRule) -> Iterator[str]:
-    """Names of the events that a rule asks for or reads attributes of."""
-    yield from (fact.key.split(":")[1] for fact in rule.facts if fact.key.startswith("event:"))
-    for where in _wheres(rule):
-        yield from (name.removeprefix("@event:") for name, _ in where if name.startswith("@event:"))
-
-
-def _wheres(rule: SpanRule) -> Iterator[Where]:
-    yield from rule.when
-    yield from (output.where for output in (*rule.intervals, *rule.marks, *rule.facts, *rule.kv))
-    yield from (where for where, _ in (*rule.calls, *rule.plays))
+def _asked(rule: SpanRule) -> Iterator[tuple[str, str]]:
+    """Every condition of a rule."""
+    wheres: list[Where] = [*rule.when, *(where for where, _ in (*rule.calls, *rule.plays))]
+    wheres += [output.where for output in (*rule.intervals, *rule.marks, *rule.facts, *rule.kv)]
+    for where in wheres:
+        yield from where
 
 
 def attributes(rule: SpanRule) -> Iterator[str]:
@@ -129,8 +125,7 @@ def attributes(rule: SpanRule) -> Iterator[str]:
         yield from (name for name, _ in instant.plus)
         if instant.anchor.startswith("attr:"):
             yield instant.anchor.removeprefix("attr:")
-    for where in _wheres(rule):
-        yield from (name for name, _ in where if not name.startswith("@"))
+    yield from (name for name, _ in _asked(rule) if not name.startswith("@"))
     yield from (fact.key for fact in rule.facts if fact.key)
     for kv in rule.kv:
         yield from (attribute for _, attribute in kv.text if not attribute.startswith("="))

@@ -107,7 +107,8 @@ _ROUTER_SERVER = SpanRule(
         Fact("request_id", "request_id", rank=3),
         Fact("route", "http.route"),
         Fact("http_status", "http.response.status_code"),
-        Fact("streams_from_decode", value="1"),
+        # The router notes a status for every answer it gave: without one the client had left.
+        Fact("outcome", value="cancelled", rank=2, where=(("http.response.status_code", ""), ("@status", "0"))),
     ),
 )
 

@@ -78,7 +78,10 @@ FROM
                 s.trace_id AS trace_id, s.span_id AS span_id, s.parent_id AS parent_id, s.resource_id AS resource_id,
                 s.start_ns AS start_ns, s.end_ns AS end_ns, s.status AS status,
                 s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at,
-                s.m AS m, s.named AS named,
+                if(empty(r.events) AND empty(t.told), s.own, mapUpdate(s.own, mapFromArrays(
+                    arrayMap(k -> toLowCardinality(k), arrayConcat(arrayMap(e -> concat('@event:', e), arrayIntersect(r.events, s.named.1) AS seen), arrayDistinct(t.told.1) AS keys)),
+                    arrayConcat(arrayMap(e -> '1', seen), arrayMap(k -> arrayLast(x -> x.1 = k, t.told).2, keys))))) AS m,
+                s.named AS named,
                 r.dialect AS dialect, r.root AS root, r.ids AS id_keys, r.id_form AS id_form,
                 r.calls AS calls_rules, r.plays AS plays_rules, r.attempt AS attempt_key, r.attempt_base AS attempt_base, r.attempt_id AS attempt_id_key,
                 if(r.dispatches = '', emptyArrayInt64(), arraySort(arrayMap(e -> e.2, arrayFilter(e -> e.1 = r.dispatches AND e.2 BETWEEN start_ns AND end_ns, named)))) AS sent,
@@ -88,10 +91,6 @@ FROM
                 SELECT
                     trace_id, span_id, parent_id, resource_id, start_ns, end_ns, status, ingest_sequence, ingested_at,
                     mapFilter((k, v) -> k IN (SELECT arrayJoin(attributes) FROM span_rules), attrs) AS own,
-                    arrayFlatten(arrayMap(e -> arrayPushBack(arrayMap((k, v) -> (concat('event:', e.name, ':', k), v), mapKeys(e.attrs), mapValues(e.attrs)), (concat('@event:', e.name), '1')),
-                        arrayFilter(e -> e.name IN (SELECT arrayJoin(span_rules.events) FROM span_rules), events))) AS told,
-                    -- what the last event of a name says
-                    if(empty(told), own, mapUpdate(own, (arrayDistinct(told.1) AS told_keys, arrayMap(k -> arrayLast(t -> t.1 = k, told).2, told_keys))::Map(LowCardinality(String), String))) AS m,
                     arrayMap(e -> (toString(e.name), e.ns), events) AS named,
                     if(concat('name:', name) IN (SELECT key FROM span_rules), concat('name:', name),
                         if((arrayFirst(p -> startsWith(name, p), (SELECT arrayReverseSort(p -> length(p), groupArray(prefix)) FROM span_rules WHERE prefix != '')) AS longest) != '',
@@ -100,6 +99,17 @@ FROM
                 WHERE ingest_sequence > {after:UInt64} AND ingest_sequence <= {upto:UInt64}
             ) AS s
             INNER JOIN span_rules AS r ON s.rule_key = r.key
+            LEFT ANY JOIN
+            (
+                -- what the last event of a name says, for the few spans of which that is asked
+                SELECT
+                    trace_id, span_id, resource_id,
+                    arrayFlatten(arrayMap(e -> arrayMap((k, v) -> (concat('event:', e.name, ':', k), v), mapKeys(e.attrs), mapValues(e.attrs)),
+                        arrayFilter(e -> e.name IN (SELECT arrayJoin(told) FROM span_rules), events))) AS told
+                FROM spans
+                WHERE ingest_sequence > {after:UInt64} AND ingest_sequence <= {upto:UInt64}
+                    AND arrayExists(n -> n IN (SELECT arrayJoin(told) FROM span_rules), events.name)
+            ) AS t ON s.trace_id = t.trace_id AND s.span_id = t.span_id AND s.resource_id = t.resource_id
             WHERE empty(r.wanted) OR arrayExists(one -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), one), r.wanted)
         )
     )

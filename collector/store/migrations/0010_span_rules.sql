@@ -24,7 +24,8 @@ CREATE TABLE span_rules
     facts Array(Tuple(conditions Array(Tuple(String, String)), name String, rank UInt8, role UInt8, key String, value String)),
     kv Array(Tuple(conditions Array(Tuple(String, String)), event String, id String, start_anchor String, end_anchor String, text Array(String), numbers Array(Tuple(String, Float64)))),
     attributes Array(String),
-    -- events whose attributes are read
-    events Array(String)
+    -- events asked for, and events whose attributes are read
+    events Array(String),
+    told Array(String)
 )
 ENGINE = Memory
