@@ -96,9 +96,7 @@ def _prefill(span: str) -> SpanRule:
             # the sidecar alone is traced: the request began here
             Mark("engine_start", START),
         ),
-        facts=(
-            Fact("prefill_worker", f"{_PROXY}prefill_target"),
-        ),
+        facts=(Fact("prefill_worker", f"{_PROXY}prefill_target"),),
     )
 
 

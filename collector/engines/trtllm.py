@@ -65,7 +65,8 @@ _RECORD_RULES = (
             Fact("request_id", _ID, rank=2),
             Fact("prefill_worker", "trtllm.ctx_server"),
             Fact("decode_worker", "trtllm.gen_server"),
-            Fact("outcome", value="ok", rank=3, where=(("trtllm.status", "ok"),)),
+            # A record is given once generation has ended; a status of its own says more than that.
+            Fact("outcome", value="ok", rank=3, where=(("trtllm.status", ""),)),
         ),
     ),
     SpanRule(
@@ -83,7 +84,6 @@ _RECORD_RULES = (
         ids=(_ID,),
         plays=(((), Role.DECODE),),
         intervals=(
-            Interval(Phase.DECODE_QUEUE, START, Instant("event:first_scheduled")),
             Interval(
                 Phase.FIRST_DECODE_STEP,
                 Instant("event:first_scheduled"),
@@ -92,6 +92,12 @@ _RECORD_RULES = (
             ),
             Interval(Phase.DECODE, Instant("event:first_token"), END),
         ),
+    ),
+    SpanRule(
+        span=f"{_RECORD}.gen_queue",
+        ids=(_ID,),
+        plays=(((), Role.DECODE),),
+        intervals=(Interval(Phase.DECODE_QUEUE),),
     ),
     SpanRule(
         span=f"{_RECORD}.kv_transfer",

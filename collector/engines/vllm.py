@@ -108,7 +108,9 @@ _ROUTER_SERVER = SpanRule(
         Fact("route", "http.route"),
         Fact("http_status", "http.response.status_code"),
         # The router notes a status for every answer it gave: without one the client had left.
-        Fact("outcome", value="cancelled", rank=2, where=(("http.response.status_code", ""), ("@status", "0"))),
+        Fact(
+            "outcome", value="cancelled", rank=2, where=(("http.response.status_code", ""), ("@status", "0"))
+        ),
     ),
 )
 

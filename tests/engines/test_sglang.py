@@ -122,9 +122,7 @@ def test_legs_in_traces_of_their_own_and_the_mooncake_sender_are_joined_by_the_b
     leg(out, "decode", 0x5EED)
     sender = out.span("sglang", "Sender Req 0x5eed", 49, 61, {"rid": "0x5eed", "module": "sglang::mooncake"})
     thread = {"thread_label": "Prefill Scheduler", "pid": 9}
-    worker = out.span(
-        "sglang", "Prefill Scheduler [TP 0] (host:9f3c | pid:9)", 49, 61, thread, parent=sender
-    )
+    worker = out.span("sglang", "Prefill Scheduler [TP 0] (host:9f3c | pid:9)", 49, 61, thread, parent=sender)
     out.span("sglang", "mooncake_send", 49, 60, parent=worker)
     out.span("sglang", "mooncake_worker_send", 50, 60, parent=worker)
 
@@ -157,9 +155,7 @@ def test_a_retry_keeps_its_traceparent_and_is_told_by_its_new_room(store):
     out = Emitter()
     root = gateway(out, (0, 80), 200)
     leg(out, "prefill", 0xFFF, root)
-    leg(
-        out, "decode", 0xFFF, root, abort={"type": "abort", "message": "KVTransferError", "status_code": 500}
-    )
+    leg(out, "decode", 0xFFF, root, abort={"type": "abort", "message": "KVTransferError", "status_code": 500})
     leg(out, "prefill", 0x111, root, at=80)
     leg(out, "decode", 0x111, root, at=80)
 
@@ -203,7 +199,10 @@ def store_receipt(store: Store) -> dict[str, str]:
 def test_a_failed_transfer_leaves_no_transfer_span_and_none_is_made_up(store):
     out = Emitter()
     leg(
-        out, "prefill", 0xABC, abort={"type": "abort", "message": "Prefill transfer failed", "status_code": 500}
+        out,
+        "prefill",
+        0xABC,
+        abort={"type": "abort", "message": "Prefill transfer failed", "status_code": 500},
     )
 
     assert len(assembled(store, out)) == 1
