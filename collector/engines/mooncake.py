@@ -14,7 +14,7 @@ _SIGNALS = (
         note="the store had no room for KV that was to be put",
     ),
     SignalRule(
-        "master_put_start_discard_cnt",
+        "master_put_start_discard_cnt_total",
         "kv_expired_total",
         part="put_never_ended",
         note="puts begun and not ended in time: their room was taken back",
