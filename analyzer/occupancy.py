@@ -1,5 +1,8 @@
-"""How many intervals cover an instant, and on average a stretch of time, for each worker; exactly, in O(log n)."""
+"""How many intervals cover an instant, and on average a stretch of time, for each worker; exactly, in
+O(log n).
+"""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,10 +48,8 @@ class Occupancy:
         )
         workers, starts, ends, weights = workers[known], starts[known], ends[known], weights[known]
         self._lines: dict[int, _Line] = {}
-        order = np.argsort(workers, kind="stable")
-        codes, first = np.unique(workers[order], return_index=True)
-        for code, members in zip(codes, np.split(order, first[1:]), strict=True):
-            self._lines[int(code)] = _line(starts[members], ends[members], weights[members])
+        for code, members in groups(workers):
+            self._lines[code] = _line(starts[members], ends[members], weights[members])
 
     @property
     def workers(self) -> list[int]:
@@ -91,17 +92,23 @@ class Occupancy:
         line = self._lines.get(worker)
         return float(line.level(line.starts).max()) if line is not None and len(line.starts) else 0.0
 
-    def _each(self, workers: Codes, read, size: int) -> Floats:  # type: ignore[no-untyped-def]
+    def _each(self, workers: Codes, read: Callable[[_Line, NDArray[np.intp]], Floats], size: int) -> Floats:
         out = np.zeros(size)
-        if not size:
-            return out
-        order = np.argsort(workers, kind="stable")
-        codes, first = np.unique(workers[order], return_index=True)
-        for code, members in zip(codes, np.split(order, first[1:]), strict=True):
-            line = self._lines.get(int(code))
+        for code, members in groups(workers):
+            line = self._lines.get(code)
             if line is not None:
                 out[members] = read(line, members)
         return out
+
+
+def groups(codes: Codes) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Each code with the rows that have it."""
+    if not len(codes):
+        return
+    order = np.argsort(codes, kind="stable")
+    found, first = np.unique(codes[order], return_index=True)
+    for code, members in zip(found.tolist(), np.split(order, first[1:]), strict=True):
+        yield int(code), members
 
 
 def _line(starts: Floats, ends: Floats, weights: Floats) -> _Line:

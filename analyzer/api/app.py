@@ -8,7 +8,7 @@ from typing import Any
 import anyio.to_thread
 from fastapi import FastAPI
 
-from analyzer.api import errors, health, imports, requests, slo, telemetry
+from analyzer.api import diagnosis, errors, fleet, health, imports, requests, slo, telemetry, workload
 from analyzer.api.errors import ErrorBody
 from analyzer.api.guard import Guard
 from analyzer.api.metrics import CallMetrics, StoreSize
@@ -58,7 +58,15 @@ def create_app(services: Services) -> FastAPI:
     failures: dict[int | str, dict[str, Any]] = {
         status: {"model": ErrorBody} for status in (400, 401, 404, 413, 422, 503)
     }
-    for routes in (slo.router, requests.router, telemetry.router, imports.router):
+    for routes in (
+        slo.router,
+        diagnosis.router,
+        fleet.router,
+        workload.router,
+        requests.router,
+        telemetry.router,
+        imports.router,
+    ):
         app.include_router(routes, prefix=PREFIX, responses=failures)
     app.include_router(health.router)
     mount(app)

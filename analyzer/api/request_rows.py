@@ -17,7 +17,7 @@ from collector.sql import read_sql
 Row = Mapping[str, Any]
 MAX_MATCHES = 100
 _MAX_INT64 = 2**63 - 1
-_FIRST = (_MAX_INT64, "f" * 32)
+FIRST = (_MAX_INT64, "f" * 32)
 _HEX_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _NO_ID = "0" * 32
 
@@ -49,15 +49,15 @@ def page(
     store: Rows, scope: Scope, objectives: Objectives, filter_: Filter, cursor: str | None, limit: int
 ) -> Page:
     """Read up to `limit` requests after `cursor`. Raises BadParameter for a cursor not of this order."""
-    after_value, after_key = _read_cursor(cursor, filter_.order) if cursor else _FIRST
+    after_value, after_key = read_cursor(cursor, filter_.order) if cursor else FIRST
     params = {**scope.params(), **objectives.params(), **filter_.params()}
     total = store.rows(read_sql(__file__, "requests_count"), params)[0]["total"]
     params |= {"after_value": after_value, "after_key": after_key, "limit": limit + 1}
     found = store.rows(read_sql(__file__, "requests_page"), params)
     more = len(found) > limit
     shown = found[:limit]
-    next_cursor = _write_cursor(filter_.order, shown[-1]["position"], shown[-1]["key"]) if more else None
-    return Page(_facts(store, shown), next_cursor, total)
+    next_cursor = write_cursor(filter_.order, shown[-1]["position"], shown[-1]["key"]) if more else None
+    return Page(facts(store, shown), next_cursor, total)
 
 
 def matching(store: Rows, objectives: Objectives, request_id: str) -> list[Row]:
@@ -69,7 +69,7 @@ def matching(store: Rows, objectives: Objectives, request_id: str) -> list[Row]:
     if not found:
         return []
     params = {**EVERYTHING.params(), **objectives.params(), **_keys(found)}
-    return _facts(store, store.rows(read_sql(__file__, "requests_judged"), params))
+    return facts(store, store.rows(read_sql(__file__, "requests_judged"), params))
 
 
 def timeline(store: Rows, row: Row) -> Row:
@@ -78,7 +78,7 @@ def timeline(store: Rows, row: Row) -> Row:
     return {**row, **store.rows(read_sql(__file__, "request_timeline"), params)[0]}
 
 
-def _facts(store: Rows, judged: Sequence[Row]) -> list[Row]:
+def facts(store: Rows, judged: Sequence[Row]) -> list[Row]:
     """Join judged rows, in their order, with what the table says of them."""
     if not judged:
         return []
@@ -91,11 +91,11 @@ def _keys(rows: Sequence[Row]) -> dict[str, Any]:
     return {"keys": [row["key"] for row in rows], "buckets": sorted({row["bucket"] for row in rows})}
 
 
-def _write_cursor(order: str, position: int, key: str) -> str:
+def write_cursor(order: str, position: int, key: str) -> str:
     return base64.urlsafe_b64encode(json.dumps([order, position, key]).encode()).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str, order: str) -> tuple[int, str]:
+def read_cursor(cursor: str, order: str) -> tuple[int, str]:
     try:
         data = base64.urlsafe_b64decode(cursor[:200] + "=" * (-len(cursor) % 4))
         written_for, position, key = json.loads(data)

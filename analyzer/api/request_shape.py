@@ -1,10 +1,12 @@
 """One request as REST returns it, from a judged row."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analyzer.api.models import (
+    ClockCorrectionModel,
     CompositeModel,
+    EvidenceModel,
     IntervalModel,
     MetModel,
     MissingModel,
@@ -13,45 +15,52 @@ from analyzer.api.models import (
     VerdictModel,
 )
 from analyzer.api.times import rfc3339, seconds
+from analyzer.clocks import Offset
 from analyzer.slo.objectives import Objectives
-from analyzer.verdict.missing import missing_signals
-from analyzer.verdict.vocabulary import Cause
+from analyzer.verdict.request_verdict import RequestVerdict
+from analyzer.verdict.tables import ClockOffset
 from collector.phases import DECODE_PARTS, TTFT_PARTS, Phase
 
 Row = Mapping[str, Any]
 _TEXTS = (
     *("request_id", "client_request_id", "system", "model", "tenant", "route", "cohort"),
-    *("outcome", "finish_reason", "ttft_source", "prefill_worker", "decode_worker", "cause"),
+    *("outcome", "finish_reason", "ttft_source", "prefill_worker", "decode_worker"),
 )
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "attempts")
 
 
-def request(row: Row, objectives: Objectives) -> RequestModel:
-    """Return the summary of a request."""
-    return RequestModel(**_summary(row, objectives))
+Shares = Mapping[str, float]
 
 
-def detail(row: Row, objectives: Objectives) -> RequestDetailModel:
+def request(row: Row, objectives: Objectives, causes: Shares | None = None) -> RequestModel:
+    """Return the summary of a request; `causes` with their shares, the largest first."""
+    return RequestModel(**_summary(row, objectives, causes))
+
+
+def detail(
+    row: Row, objectives: Objectives, verdict: RequestVerdict | None, clocks: Sequence[ClockOffset] = ()
+) -> RequestDetailModel:
     """Return a request with timeline and verdict."""
     return RequestDetailModel(
-        **_summary(row, objectives),
+        **_summary(row, objectives, verdict.causes if verdict else None),
         ended_at=_instant(row["ended_ns"]),
         first_token_at=_instant(row["first_token_ns"]),
         last_token_at=_instant(row["last_token_ns"]),
-        phases=_parts(tuple(Phase), row["phase_ns"]) or {},
+        phases=_phases(row),
         intervals=[_interval(interval) for interval in sorted(row["intervals"], key=_position)],
         composites=[_composite(composite) for composite in row["composites"]],
-        clock_corrections=[],
+        clock_corrections=[_correction(clock) for clock in clocks],
         joined_by=row["joined_by"],
         notes=row["notes"],
         spans=row["spans"],
         duplicate_spans=row["duplicate_spans"],
         late_spans=row["late_spans"],
-        verdict=_verdict(row),
+        verdict=_verdict(verdict),
     )
 
 
-def _summary(row: Row, objectives: Objectives) -> dict[str, Any]:
+def _summary(row: Row, objectives: Objectives, causes: Shares | None) -> dict[str, Any]:
+    shares = causes if causes is not None else {row["cause"]: 1.0} if row["cause"] else {}
     return {
         **{name: row[name] or None for name in _TEXTS},
         **{name: row[name] for name in _COUNTS},
@@ -65,7 +74,8 @@ def _summary(row: Row, objectives: Objectives) -> dict[str, Any]:
         "e2e": seconds(row["e2e_ns"]),
         "objective": objectives.items[row["objective"] - 1].name,
         "met": MetModel(ttft=_flag(row["met_ttft"]), tpot=_flag(row["met_tpot"]), joint=_flag(row["met"])),
-        "causes": {row["cause"]: 1.0} if row["cause"] else {},
+        "cause": next(iter(shares), None),
+        "causes": dict(shares),
         "complete": bool(row["complete"]),
         "censored": bool(row["censored"]),
         "exposed": _parts(TTFT_PARTS, row["exposed_ns"]),
@@ -86,6 +96,13 @@ def _parts(names: tuple[str, ...], values: list[int]) -> dict[str, float] | None
     if not values:
         return None
     return {str(name): round(ns / 1e9, 9) for name, ns in zip(names, values, strict=True)}
+
+
+def _phases(row: Row) -> dict[str, float]:
+    """Own duration of each phase that somebody reported; the others were not measured, which is not 0."""
+    reported = {interval["phase"] for interval in row["intervals"]}
+    durations = _parts(tuple(Phase), row["phase_ns"]) or {}
+    return {phase: duration for phase, duration in durations.items() if phase in reported}
 
 
 def _position(interval: Row) -> tuple[int, int]:
@@ -110,16 +127,23 @@ def _composite(composite: Row) -> CompositeModel:
     return CompositeModel(covers=composite["covers"], exposed=exposed, reason=composite["reason"] or None)
 
 
-def _verdict(row: Row) -> VerdictModel | None:
-    if row["met"] is None:
+def _correction(clock: ClockOffset) -> ClockCorrectionModel:
+    bound = Offset(clock.offset_ns, clock.low_ns, clock.high_ns).uncertainty_ns
+    uncertainty = None if bound is None else bound / 1e9
+    return ClockCorrectionModel(worker=clock.worker, offset=clock.offset_ns / 1e9, uncertainty=uncertainty)
+
+
+def _verdict(found: RequestVerdict | None) -> VerdictModel | None:
+    if found is None:
         return None
-    cause = Cause(row["cause"])
-    observed = {interval["phase"] for interval in row["intervals"]}
-    lacking = missing_signals(observed) if cause is Cause.INSUFFICIENT_EVIDENCE else []
     return VerdictModel(
-        cause=cause,
-        confidence=None,
-        evidence=[],
-        counterfactual=None,
-        missing_telemetry=[MissingModel(**vars(missing)) for missing in lacking],
+        cause=str(found.cause),
+        confidence=found.confidence,
+        evidence=[
+            EvidenceModel(signal=item.signal, value=item.value, unit=item.unit, at=None, source=item.source)
+            for item in found.evidence
+        ],
+        counterfactual=found.counterfactual,
+        missing_telemetry=[MissingModel(**vars(missing)) for missing in found.missing],
+        next_step=found.next_step,
     )

@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import JSONResponse
 
-from analyzer.api import request_rows, request_shape
+from analyzer.api import request_causes, request_rows, request_shape
 from analyzer.api.errors import BadParameter, NotFound
 from analyzer.api.models import RequestDetailModel, RequestsModel
 from analyzer.api.parameters import Asked, Provided
 from analyzer.api.request_rows import Filter
+from analyzer.verdict.desk import FRESH_S
 from analyzer.verdict.vocabulary import Cause
 
 router = APIRouter(tags=["requests"])
@@ -36,8 +37,13 @@ def list_requests(
     """
     account = {None: "", True: "missed", False: "met"}[missed]
     filter_ = Filter(outcome or "", account, cause or "", order)
-    page = request_rows.page(services.store, asked.scope, asked.objectives, filter_, cursor, limit)
-    shown = [request_shape.request(row, asked.objectives) for row in page.rows]
+    if cause and cause is not Cause.NONE:
+        found = services.desk.ask(asked.scope, asked.objectives, FRESH_S).diagnosis
+        page = request_causes.page(services.store, found, asked, filter_, cursor, limit)
+    else:
+        page = request_rows.page(services.store, asked.scope, asked.objectives, filter_, cursor, limit)
+    causes = request_causes.causes(services.desk, asked, page.rows)
+    shown = [request_shape.request(row, asked.objectives, causes.get(row["key"])) for row in page.rows]
     return RequestsModel(requests=shown, next_cursor=page.next_cursor, total=page.total)
 
 
@@ -67,7 +73,9 @@ def one_request(
     if not rows:
         raise NotFound(f"no request with key, request id, client request id or trace id {id_[:128]!r}", "id")
     if len(rows) == 1:
-        return request_shape.detail(request_rows.timeline(services.store, rows[0]), asked.objectives)
+        verdict, clocks = request_causes.verdict(services.desk, asked.objectives, rows[0])
+        row = request_rows.timeline(services.store, rows[0])
+        return request_shape.detail(row, asked.objectives, verdict, clocks)
     shown = [request_shape.request(row, asked.objectives) for row in rows]
     found = RequestsModel(requests=shown, next_cursor=None, total=len(shown))
     return JSONResponse(found.model_dump(mode="json"), 300)

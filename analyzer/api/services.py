@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
 from analyzer.slo.objectives import Objectives
+from analyzer.verdict.desk import Desk
 from collector.receive.formats import FileReport
 from collector.settings import Settings
 from collector.store.store import Store
@@ -42,3 +44,11 @@ class Services:
     registry: CollectorRegistry
     ready: Callable[[], Readiness]
     settings: Settings
+    assembled: Callable[[], int] | None = None
+    """Newest ingest sequence taken into requests; without it all that is stored counts as taken."""
+
+    @cached_property
+    def desk(self) -> Desk:
+        """Answers questions about windows."""
+        stored = lambda: self.store.last_sequence  # noqa: E731
+        return Desk(self.store, stored, self.assembled or stored, lambda: self.store.quiet_s)

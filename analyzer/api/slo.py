@@ -1,5 +1,6 @@
 """`GET /slo`, `/slo/timeseries` and `/latency`."""
 
+from collections import Counter
 from dataclasses import asdict
 from typing import Annotated
 
@@ -23,6 +24,8 @@ from analyzer.api.times import rfc3339
 from analyzer.slo.attainment import Attainment, attainments
 from analyzer.slo.latency import GROUPS, METRICS, latency
 from analyzer.slo.timeseries import MAX_POINTS, Point, default_step, timeseries
+from analyzer.verdict.desk import FRESH_S
+from analyzer.verdict.over_time import causes_by_step
 
 router = APIRouter(tags=["objectives"])
 
@@ -50,6 +53,11 @@ def slo_timeseries(
     if asked.scope.seconds / seconds > MAX_POINTS:
         raise BadParameter(f"step: {seconds} s makes more than {MAX_POINTS} points of this window", "step")
     points = timeseries(services.store, asked.scope, asked.objectives, seconds)
+    if any(point.missed for point in points):
+        found = services.desk.ask(asked.scope, asked.objectives, FRESH_S).diagnosis
+        causes = causes_by_step(found, seconds)
+        for point in points:
+            point.by_cause = causes.get(point.start_ns, Counter())
     return TimeseriesModel(step=seconds, points=[_point(point) for point in points])
 
 

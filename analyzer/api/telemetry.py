@@ -60,7 +60,7 @@ class WorkerModel(BaseModel):
     instance: str | None
     pool: str | None = Field(description="What the process itself says (pd.pool)")
     version: str | None
-    first_seen: str
+    last_seen: str
 
 
 class TableModel(BaseModel):
@@ -122,4 +122,4 @@ def _ingest(row: dict[str, Any], stored: int) -> IngestModel:
 
 def _worker(row: dict[str, Any]) -> WorkerModel:
     texts = {name: row[name] or None for name in ("service", "instance", "pool", "version")}
-    return WorkerModel(**texts, first_seen=rfc3339(int(row["first_seen"].timestamp()) * 10**9))
+    return WorkerModel(**texts, last_seen=rfc3339(int(row["last_seen"].timestamp()) * 10**9))

@@ -23,7 +23,8 @@ SOURCE_CODE: dict[Source, int] = {Source.OBSERVED: 1, Source.DERIVED: 2, Source.
 
 KV_TEXT = ("status", "reason", "connector", "transport", "source", "destination", "rank")
 KV_NUMBERS = (
-    "bytes", "tokens", "descriptors", "already_held_tokens", "post_ns", "wait_ns", "lease_ns", "lease_s", "link_gb_s",
+    "bytes", "tokens", "descriptors", "already_held_tokens",
+    "post_ns", "wait_ns", "lease_ns", "lease_s", "link_gb_s",
 )  # fmt: skip
 """What a KV event says, in the order in which the SQL finds it."""
 
@@ -102,8 +103,13 @@ def _kv(output: Kv) -> tuple[object, ...]:
         list(output.where), output.event.value, output.id,
         output.start.anchor, output.end.anchor,
         [dict(output.text).get(name, "") for name in KV_TEXT],
-        [next(((key, factor) for said, key, factor in output.numbers if said == name), ("", 1.0)) for name in KV_NUMBERS],
+        [_number(output, name) for name in KV_NUMBERS],
     )  # fmt: skip
+
+
+def _number(output: Kv, name: str) -> tuple[str, float]:
+    """Attribute and factor of one number; ('', 1) when the span does not say it."""
+    return next(((key, factor) for said, key, factor in output.numbers if said == name), ("", 1.0))
 
 
 def _asked(rule: SpanRule) -> Iterator[tuple[str, str]]:

@@ -87,6 +87,8 @@ def _slowest(requests: list[dict[str, Any]]) -> Table:
     table = _table(
         "Slowest to the first token", ("request", "outcome", "longest phase"), ("TTFT", "prompt", "TPOT")
     )
+    # An id is there to be copied: others fold before it does.
+    table.columns[0].no_wrap = True
     for item in requests:
         exposed = item["exposed"] or {}
         longest = max(exposed, key=lambda part: exposed[part]) if exposed else None

@@ -56,6 +56,8 @@ class Objective:
     selector: Selector = Selector()
     source: str = "configured"
     """`configured`, `default` (no file, or no selector matched), or `override` (asked for in the call)."""
+    target_asked: bool = True
+    """False when latencies were asked for without a target: then every miss counts, not the share of them."""
 
 
 DEFAULT = Objective("default", ttft=2.0, tpot=0.1, target=0.99, period_days=30, source="default")
@@ -76,7 +78,10 @@ class Objectives:
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if not changes:
             return self
-        return Objectives(tuple(replace(item, source="override", **changes) for item in self.items))
+        asked = target is not None
+        return Objectives(
+            tuple(replace(item, source="override", target_asked=asked, **changes) for item in self.items)
+        )
 
     def params(self) -> dict[str, list[Any]]:
         """Bound parameters of the view `judged_requests`: one array a field, in matching order."""

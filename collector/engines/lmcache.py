@@ -3,7 +3,7 @@
 Read off LMCache 0.5.6's source. Its prefill/decode backend (nixl sender and receiver) only logs.
 """
 
-from collector.engines.rules import Adapter, Composite, IdForm, Interval, Kv, KvEvent, SpanRule
+from collector.engines.rules import Adapter, Composite, IdForm, Interval, Kv, KvEvent, Source, SpanRule
 from collector.engines.signals import UnmappedMetric
 from collector.phases import Phase
 
@@ -26,6 +26,9 @@ def _span(
     )
 
 
+# A store may hold the first chunks alone, a retrieve what another request stored: neither waits for this one's prefill.
+_PARTLY = Source.DERIVED
+
 _CONNECTOR = (("connector", "=lmcache"),)
 
 _RULES = (
@@ -37,8 +40,8 @@ _RULES = (
             "LMCache looks up and prefetches while the engine has the request waiting",
         ),
     ),
-    _span("mp.retrieve", Interval(Phase.KV_IMPORT), kv=(Kv(KvEvent.IMPORT, text=_CONNECTOR),)),
-    _span("mp.store", Interval(Phase.KV_PUBLISH), kv=(Kv(KvEvent.PUBLISH, text=_CONNECTOR),)),
+    _span("mp.retrieve", Interval(Phase.KV_IMPORT, source=_PARTLY), kv=(Kv(KvEvent.IMPORT, text=_CONNECTOR),)),
+    _span("mp.store", Interval(Phase.KV_PUBLISH, source=_PARTLY), kv=(Kv(KvEvent.PUBLISH, text=_CONNECTOR),)),
     SpanRule(prefix="mp.store.", ignored=_PART),
     SpanRule(prefix="mp.retrieve.", ignored=_PART),
     SpanRule(prefix="transfer.", ignored="laid back to back from elapsed times: their instants are not real"),

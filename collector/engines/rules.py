@@ -1,8 +1,8 @@
 """How a serving system's spans are read: rules as plain data.
 
 An adapter (one file per system) lists `SpanRule`s. The store evaluates them for every span in SQL; the plain
-Python reading in `analyzer/assemble/oracle.py` evaluates the same rules and must agree. Times are Unix
-nanoseconds.
+Python in `analyzer/assemble/oracle_reading.py` evaluates the same rules and must agree. Times are
+Unix nanoseconds.
 """
 
 from dataclasses import dataclass, field
@@ -193,6 +193,8 @@ class SpanRule:
     kv: tuple[Kv, ...] = ()
     ignored: str = ""
     """Why nothing is read from these spans, when that is so."""
+    needs: str = ""
+    """What must be added to the system before it emits such spans."""
 
     @property
     def key(self) -> str:

@@ -152,6 +152,7 @@ def _kv_span(
         marks=marks,
         kv=kv,
         ignored=ignored,
+        needs="a KV connector that emits spans",
     )
 
 

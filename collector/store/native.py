@@ -36,17 +36,17 @@ class NativeReader:
             columns, rows = self._varint(), self._varint()
             for _ in range(columns):
                 name, type_ = self._text(), self._text()
-                parts.setdefault(name, []).append(self._column(type_, rows))
+                parts.setdefault(name, []).append(self._column(name, type_, rows))
         return {name: _joined(found) for name, found in parts.items()}
 
-    def _column(self, type_: str, rows: int) -> Column:
+    def _column(self, name: str, type_: str, rows: int) -> Column:
         if type_ in _NUMBERS:
             return self._numbers(_NUMBERS[type_], rows)
         if type_ == "String":
             return np.array([self._text() for _ in range(rows)], dtype=object)
         if type_.startswith("Array(") and type_[6:-1] in _NUMBERS:
             return self._arrays(_NUMBERS[type_[6:-1]], rows)
-        raise ValueError(f"column type {type_} is not read as an array: cast it in the statement")
+        raise ValueError(f"column {name}: type {type_} is not read as an array; cast it in the statement")
 
     def _arrays(self, dtype: str, rows: int) -> Column:
         """Arrays of one length become a matrix (rows, length)."""

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.oracle import Rules, Span, read_spans
+from analyzer.assemble.oracle_rules import Rules
+from analyzer.assemble.oracle_spans import Span, read_spans
 from collector.engines import ADAPTERS
 from collector.engines.rules import Role
 from collector.receive.formats import FileReport, read_path

@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from analyzer.assemble.oracle import Process, Rules, Span
+from analyzer.assemble.oracle_rules import Rules
+from analyzer.assemble.oracle_spans import Process, Span
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, SpanRule
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analyzer.assemble.oracle import read_spans
+from analyzer.assemble.oracle_spans import read_spans
 from collector.store import Store
 from tests.engines.assembled import assemble, bodies, plausible, unexplained
 from tests.engines.client_truth import pair, seen

@@ -136,7 +136,7 @@ def test_spans_of_two_instances_with_one_id_stay_two_spans(store):
     """Workers that seed alike draw the same span ids: the instance is part of a span's identity."""
     from dataclasses import replace
 
-    from analyzer.assemble.oracle import read_spans
+    from analyzer.assemble.oracle_spans import read_spans
     from tests.engines.assembled import requests_of
 
     out = Emitter()

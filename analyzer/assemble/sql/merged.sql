@@ -8,7 +8,10 @@ SELECT
     count() - length(ids) AS duplicate_spans,
     any(before.finalized) AS finalized_before,
     any(before.spans) AS spans_before,
-    if(finalized_before = 0, 0, spans - length(arrayDistinct(groupArrayIf(cityHash64(trace_id, span_id, resource_id), ingest_sequence <= before.finalized)))) AS late_spans,
+    -- late is what came clearly after the rest: exporters flush every few seconds, and a request may be complete before its last flush
+    length(arrayDistinct(arrayMap(a -> a.1, arrayFilter(
+        a -> NOT a.2 AND a.3 >= arrayMax(b -> if(b.2, b.3, 0), arrived) + {late_after_s:UInt32} AND NOT has(arrayMap(b -> b.1, arrayFilter(b -> b.2, arrived)), a.1),
+        groupArrayIf((cityHash64(trace_id, span_id, resource_id), ingest_sequence <= before.finalized, toUnixTimestamp(ingested_at)), before.finalized > 0) AS arrived)))) AS late_spans,
     arrayFilter(j -> j != '', [if(min(trace_id) != max(trace_id), 'request_id', ''), if(max(rule = 'shared_trace'), 'shared_trace', ''), if(max(rule != 'shared_trace'), 'trace_id', '')]) AS joined_by,
     sum(impossible) AS impossible,
     max(root = 1) AS has_root,
@@ -29,7 +32,7 @@ FROM
         s.trace_id AS trace_id, s.span_id AS span_id, s.resource_id AS resource_id,
         s.worker AS worker, s.cohort AS process_cohort, s.dialect AS dialect, s.root AS root,
         s.start_ns AS start_ns, s.end_ns AS end_ns, s.impossible AS impossible,
-        s.ingest_sequence AS ingest_sequence, s.marks AS all_marks, s.facts AS all_facts,
+        s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at, s.marks AS all_marks, s.facts AS all_facts,
         multiIf(s.pool != 0, s.pool, s.plays = 3, 3, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
         arrayMap(i -> (i.1, i.2, i.3, i.4, if(i.8 > 0, i.8, greatest(s.attempt, a.attempt, 1)), i.6, i.7, role, s.worker),
             arrayFilter(i -> i.5 = 0 OR i.5 = role, s.intervals)) AS read

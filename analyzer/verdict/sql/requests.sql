@@ -1,10 +1,11 @@
 -- What verdicts read of requests, one row each; the window is widened by the caller, `inside` marks the requests asked for.
 -- Durations are seconds, instants seconds from the request's start; nan: not known. Names are hashes, see names.sql.
 SELECT
-    reinterpretAsUInt64(substring(toString(request_key), 1, 8)) AS key_a,
-    reinterpretAsUInt64(substring(toString(request_key), 9, 8)) AS key_b,
+    reinterpretAsUInt64(substring(CAST(request_key, 'String'), 1, 8)) AS key_a,
+    reinterpretAsUInt64(substring(CAST(request_key, 'String'), 9, 8)) AS key_b,
     started_ns,
-    toUInt8(started_ns >= {inside_from_ns:Int64}
+    toUnixTimestamp(first_bucket) AS first_bucket,
+    CAST(started_ns >= {inside_from_ns:Int64}
         AND ({only_tenant:String} = '' OR tenant = {only_tenant:String})
         AND ({only_route:String} = '' OR route = {only_route:String})
         AND ({only_cohort:String} = '' OR cohort = {only_cohort:String})
@@ -12,12 +13,12 @@ SELECT
         AND ({only_pool:String} IN ('', 'router')
             OR ({only_pool:String} = 'prefill' AND prefill_worker != '')
             OR ({only_pool:String} = 'decode' AND decode_worker != '')
-            OR ({only_pool:String} = 'colocated' AND prefill_worker != '' AND prefill_worker = decode_worker))) AS inside,
+            OR ({only_pool:String} = 'colocated' AND prefill_worker != '' AND prefill_worker = decode_worker)), 'UInt8') AS inside,
     ifNull(toFloat64(toUnixTimestamp64Nano(ended_at) - started_ns) / 1e9, nan) AS lasted,
     toUInt8(objective - 1) AS objective,
-    toUInt8(transform(account, ['met', 'missed', 'cancelled', 'invalid', 'incomplete'], [0, 1, 2, 3, 4], 4)) AS account,
-    toUInt8(transform(toString(outcome), ['ok', 'cancelled', 'interrupted', 'rejected', 'invalid', 'timeout', 'error'], [1, 2, 3, 4, 5, 6, 7], 0)) AS outcome,
-    toUInt8(answered) AS answered,
+    toUInt8(transform(CAST(account, 'String'), ['met', 'missed', 'cancelled', 'invalid', 'incomplete'], [0, 1, 2, 3, 4], 4)) AS account,
+    toUInt8(transform(CAST(outcome, 'String'), ['ok', 'cancelled', 'interrupted', 'rejected', 'invalid', 'timeout', 'error'], [1, 2, 3, 4, 5, 6, 7], 0)) AS outcome,
+    CAST(answered, 'UInt8') AS answered,
     toUInt8(censored) AS censored,
     toUInt8(attempts) AS attempts,
     ifNull(toFloat64(ttft_ns) / 1e9, nan) AS ttft,
@@ -31,18 +32,20 @@ SELECT
     toFloat64(preempted_ns) / 1e9 AS preempted,
     ifNull(toFloat64(stalled_ns) / 1e9, nan) AS stalled,
     toFloat64(arraySum(c -> c.2, composites)) / 1e9 AS composite,
-    cityHash64(toString(prefill_worker)) * (prefill_worker != '') AS prefill_worker,
-    cityHash64(toString(decode_worker)) * (decode_worker != '') AS decode_worker,
-    cityHash64(request_id) * (request_id != '') AS request_id,
-    cityHash64(conversation_id) * (conversation_id != '') AS conversation,
-    cityHash64(toString(tenant)) AS tenant,
-    cityHash64(toString(model)) AS model,
-    cityHash64(toString(system)) AS system,
+    if(CAST(prefill_worker, 'String') = '', 0, cityHash64(CAST(prefill_worker, 'String'))) AS prefill_worker,
+    if(CAST(decode_worker, 'String') = '', 0, cityHash64(CAST(decode_worker, 'String'))) AS decode_worker,
+    if(request_id = '', 0, cityHash64(request_id)) AS request_id,
+    if(conversation_id = '', 0, cityHash64(conversation_id)) AS conversation,
+    cityHash64(CAST(tenant, 'String')) AS tenant,
+    cityHash64(CAST(route, 'String')) AS route,
+    cityHash64(CAST(cohort, 'String')) AS cohort,
+    cityHash64(CAST(model, 'String')) AS model,
+    cityHash64(CAST(system, 'String')) AS system,
     ifNull(toFloat64(input_tokens), nan) AS input_tokens,
     ifNull(toFloat64(output_tokens), nan) AS output_tokens,
     ifNull(toFloat64(cached_tokens), nan) AS cached_tokens,
     ifNull(toFloat64(local_prompt_tokens), nan) AS local_prompt_tokens,
-    toUInt8(local_prompt_reason = 'append') AS appended,
+    toUInt8(CAST(local_prompt_reason, 'String') = 'append') AS appended,
     toUInt32(spans) AS spans,
     toUInt32(duplicate_spans) AS duplicate_spans,
     toUInt32(late_spans) AS late_spans,

@@ -1,4 +1,5 @@
--- Scratch of one assembly step: every span of the requests it rebuilds, with the process that sent it.
+-- Scratch of one assembly step: every span of the requests it rebuilds, with the process that sent it, on the router's clock:
+-- shift_ns was subtracted from its stamps.
 CREATE TABLE batch_spans
 (
     request_key FixedString(16),
@@ -26,6 +27,7 @@ CREATE TABLE batch_spans
     kv Array(Tuple(event LowCardinality(String), id String, start_ns Int64, end_ns Int64, text Array(String), numbers Array(Float64))),
     impossible UInt8,
     ingest_sequence UInt64,
-    ingested_at DateTime('UTC')
+    ingested_at DateTime('UTC'),
+    shift_ns Int64
 )
 ENGINE = Memory

@@ -1,0 +1,151 @@
+"""What the pools were doing, rebuilt from timelines: who waited and ran where, and whether it had room.
+
+By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service time, whatever the arrivals.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from analyzer.occupancy import Occupancy
+from analyzer.verdict.readings import Readings
+from analyzer.verdict.tables import Codes, Flags, Floats, Outcome, Requests
+
+FULL_KV = 0.9
+"""From this fraction of its cache in use on, a worker cannot take the next prompt."""
+AT_CAP = 0.95
+"""A worker that runs this fraction of the most it ever ran is at its cap, if others wait."""
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Occupancies of the two pools over time, and what gauges add to them."""
+
+    requests: Requests
+    readings: Readings
+
+    @cached_property
+    def prefill_waiting(self) -> Occupancy:
+        """Requests in the queue of each prefill worker."""
+        r = self.requests
+        return Occupancy(r.prefill_worker, r.began("prefill_queue"), r.ended("prefill_queue"))
+
+    @cached_property
+    def prefill_running(self) -> Occupancy:
+        """Requests whose prompt each prefill worker computes."""
+        r = self.requests
+        return Occupancy(r.prefill_worker, r.began("prefill_compute"), r.ended("prefill_compute"))
+
+    @cached_property
+    def prefill_departed(self) -> Occupancy:
+        """Prompts that are computed although their client is gone."""
+        r = self.requests
+        gone = np.where(r.outcome == Outcome.CANCELLED, r.end, np.nan)
+        start = np.fmax(r.began("prefill_compute"), gone)
+        start[~np.isfinite(gone)] = np.nan
+        return Occupancy(r.prefill_worker, start, r.ended("prefill_compute"))
+
+    @cached_property
+    def decode_waiting(self) -> Occupancy:
+        """Requests in the queue of each decode worker."""
+        r = self.requests
+        return Occupancy(r.decode_worker, r.began("decode_queue"), r.ended("decode_queue"))
+
+    @cached_property
+    def decode_running(self) -> Occupancy:
+        """Streams of each decode worker."""
+        return Occupancy(self.requests.decode_worker, *self.streams)
+
+    @cached_property
+    def streams(self) -> tuple[Floats, Floats]:
+        """From when to when each request occupied a decode slot."""
+        r = self.requests
+        began = np.fmin(r.began("first_decode_step"), r.began("decode"))
+        ended = np.fmax(r.ended("first_decode_step"), r.ended("decode"))
+        return began, ended
+
+    @cached_property
+    def decode_local_prompts(self) -> Occupancy:
+        """Prompts that each decode worker computes itself because a hand-off failed or was missing."""
+        r = self.requests
+        local = (r.local_prompt_tokens > 0) & ~r.appended
+        since = np.fmin(r.began("kv_import"), r.began("first_decode_step"))
+        until = np.fmax(r.ended("kv_import"), r.ended("first_decode_step"))
+        return Occupancy(np.where(local, r.decode_worker, 0).astype(np.uint64), since, until)
+
+    @cached_property
+    def prefill_held(self) -> Occupancy:
+        """Prompt tokens in each prefill worker's cache, from the first step to the end of the hand-off."""
+        r = self.requests
+        until = np.fmax(np.fmax(r.ended("prefill_compute"), r.ended("kv_publish")), r.ended("kv_transfer"))
+        return Occupancy(r.prefill_worker, r.began("prefill_compute"), until, r.input_tokens)
+
+    @cached_property
+    def decode_held(self) -> Occupancy:
+        """Tokens in each decode worker's cache; an answer counts half, as it grows evenly."""
+        r = self.requests
+        began, ended = self.streams
+        began = np.fmin(began, r.began("kv_transfer"))
+        tokens = r.input_tokens + np.nan_to_num(r.output_tokens) / 2
+        return Occupancy(r.decode_worker, began, ended, tokens)
+
+    @cached_property
+    def prefill_workers(self) -> Codes:
+        """Workers that computed prompts."""
+        return np.unique(self.requests.prefill_worker[self.requests.prefill_worker != 0])
+
+    @cached_property
+    def decode_workers(self) -> Codes:
+        """Workers that decoded."""
+        return np.unique(self.requests.decode_worker[self.requests.decode_worker != 0])
+
+    @cached_property
+    def step_time(self) -> float:
+        """Median time per output token of the window, seconds; 0.05 where none is known."""
+        known = self.requests.tpot[np.isfinite(self.requests.tpot)]
+        return float(np.median(known)) if len(known) else 0.05
+
+    def kv_used(self, workers: Codes, at: Floats) -> Floats:
+        """Fraction of each worker's cache in use; nan where no gauge tells."""
+        return self.readings.read("kv_used_fraction", workers, at)
+
+    def kv_capacity(self, workers: Codes) -> Floats:
+        """Tokens each worker's cache can hold; nan where it does not say."""
+        blocks, each = self._most(workers, "kv_capacity_blocks"), self._most(workers, "kv_block_tokens")
+        return np.fmax(self._most(workers, "kv_capacity_tokens"), blocks * each)
+
+    def decode_full(self, workers: Codes, since: Floats, until: Floats) -> tuple[Flags, Flags]:
+        """Whether each decode worker lacked room during a wait, and whether gauges say so (else derived).
+
+        Full: its cache is nearly in use, or it runs as many as it ever did while the wait is longer than
+        steps alone explain.
+        """
+        middle = (since + until) / 2
+        used = np.fmax(self.kv_used(workers, until), self.kv_used(workers, middle))
+        by_kv = used >= FULL_KV
+        long_wait = until - since > max(0.25, 10 * self.step_time)
+        running = self.readings.read("running", workers, middle)
+        most = self._most(workers, "running")
+        by_slots = long_wait & (running >= AT_CAP * most) & (most > 0)
+        derived = self.decode_running.mean(workers, since, until)
+        peak = _peaks(self.decode_running, workers)
+        flat = long_wait & (derived >= AT_CAP * 0.9 * peak) & (peak >= 2)
+        known = np.isfinite(used) | np.isfinite(running)
+        said = by_kv | by_slots
+        return np.where(np.isfinite(running) | by_kv, said, flat & ~(used < FULL_KV - 0.15)), known
+
+    def _most(self, workers: Codes, signal: str) -> Floats:
+        out = np.full(len(workers), np.nan)
+        for worker in np.unique(workers).tolist():
+            series = self.readings.series(signal, worker)
+            if series is not None:
+                out[workers == worker] = series.high
+        return out
+
+
+def _peaks(occupancy: Occupancy, workers: Codes) -> Floats:
+    out = np.zeros(len(workers))
+    for worker in np.unique(workers).tolist():
+        out[workers == worker] = occupancy.peak(int(worker))
+    return out

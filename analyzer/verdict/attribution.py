@@ -1,0 +1,189 @@
+"""Shares of causes in every missed request, and what would have been without each cause.
+
+For a request that missed, each part's excess goes to the rules of that part in order. What the baseline of its
+own prompt leaves above the objective is the prompt's (`prefill_bound`); ordinary queueing in a pool with room is
+nobody's and is spread over what is known. TTFT's and TPOT's shares are weighed by how far each was missed, and
+add up to 1. A request nothing explains is `insufficient_evidence`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analyzer.verdict.causes import rules_of
+from analyzer.verdict.relay import ttft_without
+from analyzer.verdict.rule import Rule
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats
+from analyzer.verdict.vocabulary import Cause
+from collector.phases import TTFT_PARTS
+
+TRIFLE = 0.03
+"""A cause with less of a miss is left out of it, and the others fill its place."""
+SIGNIFICANT = 0.04
+"""A cause of less than this share of the objective's TTFT is scatter that any request has."""
+UNEXPLAINED = 0.4
+"""A transfer this share of which is excess that no rule claims is a question, not scatter."""
+COMPUTE_RULES = 0.4
+"""Share of a request's normal time that must be prefill for the rest to be called prefill-bound."""
+
+CAUSES: tuple[Cause, ...] = tuple(cause for cause in Cause if cause is not Cause.NONE)
+COLUMN = {cause: number for number, cause in enumerate(CAUSES)}
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Shares (missed requests, causes of CAUSES), each row adding up to 1."""
+
+    shares: Floats
+    ttft_seconds: Floats
+    """(missed, causes): seconds of TTFT each cause claimed."""
+    tpot_seconds: Floats
+    """(missed, causes): seconds per token each cause claimed."""
+    would_have_met: Flags
+    """(missed, causes): met without that cause."""
+    asked: list[tuple[Rule, float]]
+    """Rules with the seconds (or requests) they claimed in all."""
+
+    @property
+    def primary(self) -> np.ndarray:  # type: ignore[type-arg]
+        """Column of the largest share of each missed request."""
+        return self.shares.argmax(axis=1)
+
+
+class _Ledger:
+    """Adds up what rules claim."""
+
+    def __init__(self, size: int):
+        self.by_part: dict[str, Floats] = {}
+        self.asked: list[tuple[Rule, float]] = []
+        self._size = size
+
+    def divide(self, part: str, amount: Floats, s: Situation) -> Floats:
+        """Let the rules of a part claim of `amount`; returns what nobody claimed."""
+        claimed = np.zeros((self._size, len(CAUSES)))
+        left = amount.copy()
+        for rule in rules_of(part):
+            if not left.any():
+                break
+            took = left * np.clip(np.nan_to_num(rule.claim(s)), 0.0, 1.0)
+            claimed[:, COLUMN[rule.cause]] += took
+            self.asked.append((rule, float(took.sum())))
+            left = left - took
+        self.by_part[part] = claimed
+        return left
+
+
+def attribute(s: Situation) -> Attribution:
+    """Work out the shares of a window's misses."""
+    size = len(s.rows)
+    book = _Ledger(size)
+    before_token = _before_first_token(s, book)
+    per_token = _per_token(s, book)
+    failure = np.zeros((size, len(CAUSES)))
+    if s.failed.any():
+        book.divide("failure", s.failed.astype(float), s)
+        failure = book.by_part["failure"]
+    shares = _joined(s, before_token, per_token, failure)
+    met = _would_have_met(s, book, per_token, shares)
+    return Attribution(shares, before_token, per_token, met, book.asked)
+
+
+def _before_first_token(s: Situation, book: _Ledger) -> Floats:
+    """(missed, causes) seconds of TTFT claimed; only for requests whose TTFT was missed."""
+    missed = (s.over_ttft > 0) | s.failed
+    out = np.zeros((len(s.rows), len(CAUSES)))
+    ordinary = np.zeros(len(s.rows))
+    for part in TTFT_PARTS:
+        amount = np.where(missed, s.excess[:, PART[part]], 0.0)
+        if part == "unattributed":
+            out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += amount
+            continue
+        left = book.divide(part, amount, s)
+        out += book.by_part[part]
+        if part == "kv_transfer":
+            unknown = np.where(left > UNEXPLAINED * s.exposed[:, PART[part]], left, 0.0)
+            out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
+            left = left - unknown
+        ordinary += left
+    out = np.where(out >= SIGNIFICANT * s.of(s.requests.ttft_limit)[:, None], out, 0.0)
+    normal = s.exposed - s.excess
+    total = normal.sum(axis=1)
+    over = np.where(missed & ~s.failed, s.over_ttft, 0.0)
+    lacking = np.maximum(over - out.sum(axis=1) - ordinary, 0.0)
+    lacking = np.where(out.any(axis=1), lacking, over)
+    compute = normal[:, PART["prefill_compute"]] >= COMPUTE_RULES * np.where(total > 0, total, np.inf)
+    out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(compute, lacking, 0.0)
+    return out
+
+
+def _per_token(s: Situation, book: _Ledger) -> Floats:
+    """(missed, causes) seconds per token claimed; only for requests whose TPOT was missed."""
+    missed = s.over_tpot > 0
+    out = np.zeros((len(s.rows), len(CAUSES)))
+    if not missed.any():
+        return out
+    tokens = np.maximum(s.of(s.requests.output_tokens) - 1, 1.0)
+    parts = np.nan_to_num(s.of(s.requests.exposed_decode)) / tokens[:, None]
+    needed = s.over_tpot.copy()
+    for part in ("preempted", "recompute", "handoff", "blocked", "unattributed"):
+        amount = np.where(missed, np.minimum(parts[:, DECODE_PART[part]], s.over_tpot), 0.0)
+        amount = np.where(amount < 0.1 * s.over_tpot, 0.0, amount)
+        needed -= amount
+        if part in ("handoff", "unattributed"):
+            cause = Cause.HANDOVER_OVERHEAD if part == "handoff" else Cause.INSUFFICIENT_EVIDENCE
+            out[:, COLUMN[cause]] += amount
+            continue
+        left = book.divide(f"tpot.{part}", amount, s)
+        out += book.by_part[f"tpot.{part}"]
+        out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += left
+    left = book.divide("tpot.running", np.where(missed, np.maximum(needed, 0.0), 0.0), s)
+    out += book.by_part["tpot.running"]
+    out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += left
+    return out
+
+
+def _joined(s: Situation, before_token: Floats, per_token: Floats, failure: Floats) -> Floats:
+    """Shares of each miss: failures first, then TTFT's and TPOT's by how far each was missed."""
+    far_ttft = np.where(
+        s.failed & ~np.isfinite(s.of(s.requests.tpot)), 1.0, s.over_ttft / s.of(s.requests.ttft_limit)
+    )
+    far_tpot = s.over_tpot / s.of(s.requests.tpot_limit)
+    unknown = np.zeros_like(failure)
+    unknown[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] = 1.0
+    ttft, tpot = _normalised(before_token, unknown), _normalised(per_token, unknown)
+    far = np.maximum(far_ttft + far_tpot, 1e-12)
+    slow = (ttft * far_ttft[:, None] + tpot * far_tpot[:, None]) / far[:, None]
+    slow = _normalised(slow, unknown)
+    rest = np.maximum(1.0 - failure.sum(axis=1), 0.0)
+    shares = failure + slow * rest[:, None]
+    shares = np.where(shares < TRIFLE, 0.0, shares)
+    return _normalised(shares, unknown)
+
+
+def _normalised(amounts: Floats, empty: Floats) -> Floats:
+    total = amounts.sum(axis=1)
+    return np.where(total[:, None] > 0, amounts / np.where(total > 0, total, 1.0)[:, None], empty)
+
+
+def _would_have_met(s: Situation, book: _Ledger, per_token: Floats, shares: Floats) -> Flags:
+    """(missed, causes): lay each request's timeline again with what the cause claimed taken out."""
+    met = np.zeros(shares.shape, bool)
+    ttft_limit, tpot_limit = s.of(s.requests.ttft_limit), s.of(s.requests.tpot_limit)
+    tpot = np.nan_to_num(s.of(s.requests.tpot))
+    failing = book.by_part.get("failure")
+    for column in np.flatnonzero(shares.any(axis=0)).tolist():
+        removed = np.stack(
+            [book.by_part[p][:, column] if p in book.by_part else np.zeros(len(tpot)) for p in TTFT_PARTS],
+            axis=1,
+        )
+        fixed = failing is not None and failing[:, column] > 0
+        answered = ~s.failed | np.asarray(fixed)
+        extra = shares[:, column] * 0
+        if CAUSES[column] is Cause.PREFILL_BOUND:
+            extra = np.where(shares[:, column] > 0, s.over_ttft, 0.0)
+        without = ttft_without(s, removed) - extra
+        late = np.where(np.asarray(fixed) & s.of(s.requests.censored), 0.0, without) > ttft_limit
+        slow = tpot - per_token[:, column] > tpot_limit * (1 + 1e-9)
+        met[:, column] = answered & ~late & ~slow & (shares[:, column] > 0)
+    return met

@@ -1,0 +1,70 @@
+"""The rules, part by part, in the order in which they are asked; each claims of what is left."""
+
+from analyzer.verdict.causes import (
+    cancelled,
+    cold_start,
+    decode_pool,
+    decode_recompute,
+    decode_step,
+    expired_before_read,
+    failed_hand_off,
+    handover_overhead,
+    orphaned_kv,
+    preemption,
+    prefill_bound,
+    prefill_in_step,
+    prefill_pool,
+    retry,
+    router_queue,
+    streaming,
+    tokenizer_slow,
+    transfer_delay,
+)
+from analyzer.verdict.rule import Rule
+
+IN_ORDER: tuple[Rule, ...] = (
+    preemption.FAILED,
+    failed_hand_off.VERSION_MISMATCH,
+    failed_hand_off.STALE_PEER,
+    failed_hand_off.UNCLAIMED,
+    failed_hand_off.NEVER_FILLED,
+    retry.RULE,
+    router_queue.RULE,
+    tokenizer_slow.RULE,
+    cancelled.RULE,
+    orphaned_kv.LEAKED,
+    orphaned_kv.UNCLAIMED,
+    prefill_pool.SKEW,
+    prefill_pool.BACK_PRESSURE,
+    prefill_pool.OVERLOAD,
+    prefill_pool.STARVED,
+    cold_start.COMPUTE,
+    prefill_bound.RULE,
+    expired_before_read.RULE,
+    cold_start.TRANSFER,
+    transfer_delay.REDUNDANT_PREFIX,
+    transfer_delay.MANY_SMALL_BLOCKS,
+    transfer_delay.CONTENTION,
+    transfer_delay.TCP_FALLBACK,
+    transfer_delay.SLOW_LINK,
+    decode_recompute.ITSELF,
+    orphaned_kv.RESERVED,
+    decode_pool.SKEW,
+    decode_pool.OVERLOAD,
+    decode_pool.STARVED,
+    decode_recompute.FIRST_STEP,
+    handover_overhead.RULE,
+    streaming.CLIENT_STALL,
+    streaming.BACKPRESSURE,
+    streaming.BLOCKED,
+    preemption.TOKENS,
+    decode_recompute.BESIDE,
+    prefill_in_step.RULE,
+    decode_step.STARVED,
+    decode_step.BOUND,
+)
+
+
+def rules_of(part: str) -> list[Rule]:
+    """Rules that may claim of a part, in order."""
+    return [rule for rule in IN_ORDER if part in rule.parts]

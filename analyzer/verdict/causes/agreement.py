@@ -1,0 +1,39 @@
+"""Whether the two sides of a hand-off agree: on versions and layouts, and on its name."""
+
+import numpy as np
+
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Codes, Flags, Worker
+
+
+def differences(one: Worker | None, other: Worker | None) -> list[str]:
+    """Keys of pd.compat.* that both sides state, with different values."""
+    if one is None or other is None:
+        return []
+    return sorted(
+        key for key in one.agreed.keys() & other.agreed.keys() if one.agreed[key] != other.agreed[key]
+    )
+
+
+def differing_pairs(s: Situation, producers: Codes, consumers: Codes) -> Flags:
+    """Whether each pair differs."""
+    out = np.zeros(len(producers), bool)
+    pairs = np.unique(np.column_stack([producers, consumers]), axis=0) if len(producers) else []
+    for producer, consumer in pairs:
+        workers = s.loaded.workers
+        if differences(workers.get(int(producer)), workers.get(int(consumer))):
+            out |= (producers == producer) & (consumers == consumer)
+    return out
+
+
+def renamed_without_read(s: Situation) -> Flags:
+    """Per request: published under one name, room reserved under another, and neither was ever read."""
+    t = s.transfers
+    size = len(s.requests)
+    read = np.isfinite(t.imported) | np.isfinite(t.moved)
+    published = (
+        np.bincount(t.request[np.isfinite(t.published) & ~np.isfinite(t.reserved)], minlength=size) > 0
+    )
+    awaited = np.bincount(t.request[np.isfinite(t.reserved) & ~np.isfinite(t.published)], minlength=size) > 0
+    done = np.bincount(t.request[read], minlength=size) > 0
+    return published & awaited & ~done & (s.requests.attempts == 1)

@@ -1,0 +1,101 @@
+"""First use of a pair of workers, or of a worker after its start, costs what later uses do not."""
+
+import numpy as np
+
+from analyzer.verdict.evidence import Evidence, count, median
+from analyzer.verdict.rule import Rule, where
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import PART, Flags, Floats, Index
+from analyzer.verdict.vocabulary import Cause
+
+TIMES_LATER = 4.0
+"""A first use is cold when it takes this many times what later ones take."""
+ENOUGH_LATER = 3
+"""Later uses needed to know what is usual."""
+WARM_UP_S = 120.0
+"""How long after a process started its uses may still be cold."""
+
+
+def first_of_pair(s: Situation) -> Floats:
+    """Per transfer: how many times longer than later ones of its pair a first use took; 0 for later uses."""
+    t = s.transfers
+    out = np.zeros(len(t))
+    took = t.seconds
+    known = np.flatnonzero(np.isfinite(took) & (t.producer != 0) & (t.consumer != 0))
+    pair = t.producer[known] * np.uint64(31) + t.consumer[known]
+    order = known[np.lexsort((t.asked[known], pair))]
+    pair = t.producer[order] * np.uint64(31) + t.consumer[order]
+    edges = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
+    for first, last in zip(edges.tolist(), [*edges[1:].tolist(), len(order)], strict=True):
+        members = order[first:last]
+        out[members] = _times(s, members)
+    return out
+
+
+def _times(s: Situation, members: Index) -> Floats:
+    """Ratio for those of a pair's uses that began before the first one ended; they are in order of time."""
+    t = s.transfers
+    end = t.moved[members[0]]
+    cold = t.asked[members] <= end
+    later = t.seconds[members[~cold]]
+    if len(later) < ENOUGH_LATER or not _is_first(s, members[0]):
+        return np.zeros(len(members))
+    return np.where(cold, t.seconds[members] / max(float(np.median(later)), 1e-6), 0.0)
+
+
+def _is_first(s: Situation, row: int) -> bool:
+    """Whether the pair's first transfer seen is its first: a side had just started, or nothing came before."""
+    t = s.transfers
+    started = [
+        start
+        for code in (t.producer[row], t.consumer[row])
+        if (worker := s.loaded.workers.get(int(code)))
+        for start in worker.starts
+    ]
+    since = [t.asked[row] - start for start in started if start <= t.asked[row]]
+    if since:
+        return bool(min(since) <= WARM_UP_S)
+    return bool(t.asked[row] - t.at.min() <= WARM_UP_S and t.asked[row] >= 0)
+
+
+def transfer(s: Situation) -> Floats:
+    """Transfers that opened a connection."""
+    return where(np.nan_to_num(s.of_hand_off(first_of_pair(s))) >= TIMES_LATER)
+
+
+def compute(s: Situation) -> Floats:
+    """Prompts computed shortly after their worker started, at several times the usual cost."""
+    began = s.wait("prefill_compute")[0]
+    young = np.zeros(len(s.rows), bool)
+    for code in np.unique(s.prefill_worker).tolist():
+        worker = s.loaded.workers.get(int(code))
+        for start in worker.starts if worker else ():
+            own = s.prefill_worker == code
+            young |= own & (began >= start) & (began <= start + WARM_UP_S)
+    exposed = s.exposed[:, PART["prefill_compute"]]
+    return where(young & (exposed > TIMES_LATER * s.of(s.compute.expected)))
+
+
+def explain(s: Situation, chosen: Flags) -> list[Evidence]:
+    """How the first uses compare with later ones."""
+    ratio = first_of_pair(s)
+    cold = ratio >= TIMES_LATER
+    took = s.transfers.seconds
+    usual = took[np.isfinite(took) & ~cold]
+    return [
+        *count("first_uses", cold, "transfers"),
+        *median("first_transfer", took, cold),
+        *median("later_transfers", usual, np.ones(len(usual), bool)),
+        *median("prefill_compute", s.exposed[:, PART["prefill_compute"]], chosen),
+    ]
+
+
+_NEXT = "Warm up before taking traffic: one request over every pair of workers after a start or a scale-up."
+TRANSFER = Rule(
+    Cause.COLD_START, ("kv_transfer",), transfer, explain, _NEXT,
+    needs=("kv_transfer",), excludes="pairs that are slow later as well",
+)  # fmt: skip
+COMPUTE = Rule(
+    Cause.COLD_START, ("prefill_compute",), compute, explain, _NEXT,
+    needs=("prefill_compute",), excludes="workers that did not start shortly before",
+)  # fmt: skip

@@ -1,0 +1,53 @@
+"""Tokens come slower than the objective: a pool without room runs large batches, or a step simply takes that long."""
+
+import numpy as np
+
+from analyzer.pools import AT_CAP, FULL_KV
+from analyzer.verdict.evidence import Evidence, median
+from analyzer.verdict.rule import Rule, everything, where
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Flags, Floats
+from analyzer.verdict.vocabulary import Cause
+
+
+def crowded(s: Situation) -> Floats:
+    """Streams of a worker that was full (cache, or slots with others waiting) while they ran."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
+    middle = (since + until) / 2
+    used = np.fmax(s.pools.kv_used(s.decode_worker, middle), s.pools.kv_used(s.decode_worker, until))
+    running = s.pools.readings.read("running", s.decode_worker, middle)
+    waiting = s.pools.decode_waiting.mean(s.decode_worker, since, until)
+    most = np.array([_high(s, code) for code in s.decode_worker.tolist()]) if len(since) else np.zeros(0)
+    full, _ = s.decode_full
+    at_cap = (running >= AT_CAP * most) & (waiting >= 1.0) & full
+    return where((used >= FULL_KV) | at_cap)
+
+
+def _high(s: Situation, code: int) -> float:
+    series = s.pools.readings.series("running", int(code))
+    return series.high if series is not None else np.inf
+
+
+def explain(s: Situation, chosen: Flags) -> list[Evidence]:
+    """Time per token, the batch, and the cache."""
+    until = np.nan_to_num(s.wait("decode")[1])
+    return [
+        *median("tpot", s.of(s.requests.tpot), chosen),
+        *median("objective.tpot", s.of(s.requests.tpot_limit), chosen, "s", "supplied"),
+        *median("decode.batch", s.of(s.batch), chosen, "streams", "derived"),
+        *median("tpot.expected", s.of(s.step.expected), chosen, "s", str(s.step.source)),
+        *median("decode.kv_used_fraction", s.pools.kv_used(s.decode_worker, until), chosen, "fraction"),
+    ]
+
+
+STARVED = Rule(
+    Cause.DECODE_STARVED, ("tpot.running",), crowded, explain,
+    "Add decode capacity, or admit fewer streams per worker: batches grow because the pool is full.",
+    needs=("kv_used_fraction",), excludes="decode with room", confidence=0.8,
+)  # fmt: skip
+BOUND = Rule(
+    Cause.DECODE_BOUND, ("tpot.running",), everything, explain,
+    "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams per worker, "
+    "speculative decoding, or another objective.",
+    needs=("decode",), excludes="pools that are full, prompts in the steps, preemption", confidence=0.8,
+)  # fmt: skip

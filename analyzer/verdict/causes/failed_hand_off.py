@@ -1,0 +1,108 @@
+"""Requests that failed because their hand-off did: sides that do not match, a peer that was replaced, or KV that
+nobody took."""
+
+import numpy as np
+
+from analyzer.kv_ledger import State
+from analyzer.verdict.causes.agreement import differing_pairs, renamed_without_read
+from analyzer.verdict.evidence import Evidence, count, number
+from analyzer.verdict.rule import Rule, where
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Account, Flags, Floats, Status
+from analyzer.verdict.vocabulary import Cause
+
+MUCH_MORE = 5.0
+"""Failures per hand-off of a stale producer, over those of the others."""
+
+
+def hand_off_failed(s: Situation) -> Flags:
+    """Unanswered requests whose KV was published (or room reserved) and did not come over."""
+    t = s.transfers
+    bad = np.isin(t.status, (Status.FAILED, Status.EXPIRED, Status.PARTIAL))
+    own = np.zeros(len(s.requests), bool)
+    own[t.request[bad]] = True
+    lost = s.ledger.orphan | (s.ledger.state == State.RELEASED)
+    own[t.request[s.ledger.transfer[lost]]] = True
+    return s.failed & own[s.rows]
+
+
+def mismatch(s: Situation) -> Floats:
+    """Hand-offs between sides that differ in what both must agree on, or name the same hand-off differently."""
+    pair = differing_pairs(s, s.prefill_worker, s.decode_worker)
+    return where(hand_off_failed(s) & (pair | renamed_without_read(s)[s.rows]))
+
+
+def stale_producers(s: Situation) -> set[int]:
+    """Producers whose hand-offs fail while others' to the same consumers succeed, after a consumer was replaced."""
+    r = s.requests
+    judged = np.isin(r.account, (Account.MET, Account.MISSED)) & (r.prefill_worker != 0) & r.inside
+    bad = np.zeros(len(r), bool)
+    bad[s.rows[hand_off_failed(s)]] = True
+    codes = np.unique(r.prefill_worker[judged])
+    if len(codes) < 2 or not _consumer_replaced(s):
+        return set()
+    rates = np.array([bad[judged & (r.prefill_worker == code)].mean() for code in codes])
+    usual = float(np.median(rates)) if (rates > 0).mean() < 0.5 else float(rates.min())
+    return {int(c) for c, rate in zip(codes, rates, strict=True) if rate > MUCH_MORE * usual and rate > 0.02}
+
+
+def _consumer_replaced(s: Situation) -> bool:
+    """Whether a decode process started after the window's first hand-offs."""
+    begun = float(s.requests.start.min()) if len(s.requests) else 0.0
+    return any(
+        start > begun
+        for code in s.pools.decode_workers.tolist()
+        if (worker := s.loaded.workers.get(int(code)))
+        for start in worker.starts
+    )
+
+
+def stale(s: Situation) -> Floats:
+    """Failed hand-offs from those producers."""
+    return where(hand_off_failed(s) & np.isin(s.prefill_worker, list(stale_producers(s))))
+
+
+def unclaimed(s: Situation) -> Floats:
+    """Failed requests that left KV which no decode took."""
+    own = np.zeros(len(s.requests), bool)
+    chosen = s.ledger.orphan & ~s.ledger.on_decode
+    own[s.transfers.request[s.ledger.transfer[chosen]]] = True
+    return where(s.failed & own[s.rows])
+
+
+def never_filled(s: Situation) -> Floats:
+    """Failed requests for which decode held room that was never filled, and nothing was published."""
+    own = np.zeros(len(s.requests), bool)
+    own[s.transfers.request[s.ledger.transfer[s.ledger.orphan & s.ledger.on_decode]]] = True
+    return where(s.failed & own[s.rows])
+
+
+def explain(s: Situation, chosen: Flags) -> list[Evidence]:
+    """How many, and from how many producers."""
+    return [
+        *count("failed_hand_offs", hand_off_failed(s)),
+        *number("producers_concerned", float(len(np.unique(s.prefill_worker[chosen]))), "workers"),
+        *number("prefill.workers", float(len(s.pools.prefill_workers)), "workers"),
+    ]
+
+
+VERSION_MISMATCH = Rule(
+    Cause.VERSION_MISMATCH, ("failure",), mismatch, explain,
+    "Bring both sides to the same connector version, layout and id scheme; roll out in an order that keeps pairs alike.",
+    needs=("pd.compat.*",), excludes="pairs that agree and name hand-offs alike",
+)  # fmt: skip
+STALE_PEER = Rule(
+    Cause.STALE_PEER, ("failure",), stale, explain,
+    "Restart the producers concerned, or make the connector forget a peer that was replaced: the others work.",
+    needs=("process.creation.time",), excludes="failures spread evenly over producers",
+)  # fmt: skip
+UNCLAIMED = Rule(
+    Cause.UNCLAIMED, ("failure",), unclaimed, explain,
+    "Find why decode never read it (crash, rejection); shorten the lease so that unread KV is given back sooner.",
+    needs=("kv_publish", "kv_release"), excludes="hand-offs that were read",
+)  # fmt: skip
+NEVER_FILLED = Rule(
+    Cause.RESERVED_NEVER_FILLED, ("failure",), never_filled, explain,
+    "Find why prefill never delivered, and tell decode sooner: it waited for KV that did not come.",
+    needs=("decode_queue",), excludes="reservations that were filled", confidence=0.7,
+)  # fmt: skip

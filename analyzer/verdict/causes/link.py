@@ -1,0 +1,128 @@
+"""Measures of the hand-off path, shared by the rules about transfers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analyzer.occupancy import Occupancy, groups
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Codes, Flags, Floats
+
+ENOUGH = 12
+"""Transfers needed to tell how time goes with concurrency."""
+GROWS = 0.6
+"""Slope of log(time per byte) against log(concurrency) from which on the path is shared: 1 is perfect sharing."""
+LINE_USE = 0.55
+"""Share of the line rate in use from which on a path counts as full."""
+SMALL_BLOCK = 256 * 1024
+"""Descriptors of fewer bytes are small: posting one costs more than moving it (10 µs at 25 GB/s)."""
+POST_SHARE = 0.35
+"""Share of a transfer spent posting from which on posting dominates."""
+MOST_PER_DESCRIPTOR_S = 200e-6
+"""Posting one descriptor never costs more by itself; beyond this the post call moves the bytes."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How transfers of each group share their path. Arrays have one entry a transfer."""
+
+    concurrency: Floats
+    """Mean transfers under way in the group while this one ran, itself included."""
+    shared: Flags
+    """The group's time per byte grows with concurrency, or its rate is at the line while several run."""
+    aggregate_gb_s: Floats
+    slope: Floats
+
+
+def sharing(s: Situation) -> Sharing:
+    """Judge the sender's and the receiver's side of every transfer; the side that is shared counts."""
+    t = s.transfers
+    took = t.seconds
+    sides = [_by(s, codes, took) for codes in (t.producer, t.consumer)]
+    best = sides[0] if sides[0].shared.sum() >= sides[1].shared.sum() else sides[1]
+    everyone = _by(s, np.ones(len(t), np.uint64), took)
+    return everyone if everyone.shared.sum() > best.shared.sum() else best
+
+
+def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
+    t = s.transfers
+    under_way = Occupancy(codes, t.asked, t.moved)
+    rate = Occupancy(codes, t.asked, t.moved, t.bytes / np.where(took > 0, took, np.nan) / 1e9)
+    since, until = np.nan_to_num(t.asked), np.nan_to_num(t.moved)
+    concurrency = under_way.mean(codes, since, until)
+    aggregate = rate.mean(codes, since, until)
+    shared, slope = np.zeros(len(t), bool), np.full(len(t), np.nan)
+    beside_its_pair = _beside_its_pair(s, took)
+    for code in np.unique(codes[codes != 0]).tolist():
+        own = (codes == code) & np.isfinite(took) & (t.bytes > 0)
+        if own.sum() < ENOUGH:
+            continue
+        found = _slope(np.log(np.maximum(concurrency[own], 1.0)), beside_its_pair[own])
+        at_line = aggregate[own] >= LINE_USE * np.where(
+            np.isfinite(t.link_gb_s[own]), t.link_gb_s[own], np.inf
+        )
+        slope[own] = found
+        shared[own] = (concurrency[own] >= 1.5) & ((found >= GROWS) | (at_line & (concurrency[own] >= 2)))
+    return Sharing(concurrency, shared, aggregate, slope)
+
+
+def _beside_its_pair(s: Situation, took: Floats) -> Floats:
+    """Logarithm of each transfer's time per byte over its pair's median.
+
+    Without this a slow pair looks shared: long transfers meet others more often.
+    """
+    t = s.transfers
+    per_byte = np.log(took / np.where(t.bytes > 0, t.bytes, np.nan))
+    out = per_byte.copy()
+    for _, members in groups(t.producer * np.uint64(31) + t.consumer):
+        known = per_byte[members][np.isfinite(per_byte[members])]
+        if len(known):
+            out[members] -= np.median(known)
+    return out
+
+
+def _slope(x: Floats, y: Floats) -> float:
+    """Slope between the medians of the outer thirds (Bartlett's method with medians: a third may be bad)."""
+    order = np.argsort(x)
+    third = max(1, len(x) // 3)
+    low, high = order[:third], order[-third:]
+    spread = float(np.median(x[high]) - np.median(x[low]))
+    if spread < np.log(1.4):
+        return float("nan")
+    return float(np.median(y[high]) - np.median(y[low])) / spread
+
+
+def posting(s: Situation) -> tuple[Floats, Flags]:
+    """Per transfer: share of it spent posting, and whether small blocks are why."""
+    t = s.transfers
+    share = t.post / t.seconds
+    small = (t.bytes / t.descriptors < SMALL_BLOCK) | ~np.isfinite(t.bytes) & (t.descriptors > 1000)
+    cheap = t.post / t.descriptors <= MOST_PER_DESCRIPTOR_S
+    return share, small & cheap & (share >= POST_SHARE)
+
+
+def descriptor_bound(s: Situation) -> Flags:
+    """Per transfer: time follows descriptors rather than bytes, at a cost a descriptor can have, of small blocks."""
+    t = s.transfers
+    took = t.seconds
+    known = np.isfinite(took) & np.isfinite(t.descriptors) & (t.descriptors > 0)
+    out = np.zeros(len(t), bool)
+    if known.sum() < ENOUGH:
+        return out
+    slope = _slope(np.log(t.descriptors[known]), np.log(took[known]))
+    of_bytes = np.where(np.isfinite(t.bytes) & (t.bytes > 0), t.bytes, np.nan)
+    by_bytes = (
+        _slope(np.log(of_bytes[known]), np.log(took[known])) if np.isfinite(of_bytes[known]).all() else np.nan
+    )
+    if not slope >= GROWS or by_bytes >= GROWS and abs(by_bytes - slope) < 0.3:
+        return out
+    few = float(np.quantile(t.descriptors[known], 0.25))
+    cost = took / t.descriptors
+    small = ~np.isfinite(t.bytes) | (t.bytes / t.descriptors < SMALL_BLOCK)
+    return known & (t.descriptors > 2 * few) & (cost <= 10 * MOST_PER_DESCRIPTOR_S) & small
+
+
+def slow(s: Situation) -> Floats:
+    """Per transfer: time ÷ expected time."""
+    found: Floats = s.transfers.seconds / s.moving.expected
+    return found

@@ -1,0 +1,131 @@
+"""KV that nobody will read fills the cache that new prompts (or hand-offs) need: unclaimed, leaked, reserved.
+
+A queue is the orphans' when they hold most of a cache that is full; otherwise the cache has room and the wait
+has another reason.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from analyzer.kv_ledger import State
+from analyzer.pools import FULL_KV
+from analyzer.verdict.evidence import Evidence, count, median, number
+from analyzer.verdict.rule import Rule
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Codes, Flags, Floats
+from analyzer.verdict.vocabulary import Cause
+
+MOST = 0.5
+"""Share of a cache's content, or of its capacity, from which on orphans are what fills it."""
+
+
+def leaked(s: Situation) -> Flags:
+    """Ledger rows that were not reclaimed although lease and limit are over."""
+    held = s.ledger.state == State.HELD
+    return s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
+
+
+def leaked_on_decode(s: Situation) -> Flags:
+    """Reservations that are still held past the limit."""
+    overdue = s.ledger.until - s.ledger.since > 2 * s.ledger.limit
+    never_back = s.ledger.until >= s.ledger.horizon
+    return s.ledger.orphan & s.ledger.on_decode & never_back & overdue
+
+
+def unclaimed(s: Situation) -> Flags:
+    """Ledger rows that ended by expiry or abort."""
+    return s.ledger.orphan & ~s.ledger.on_decode & ~leaked(s)
+
+
+def reserved(s: Situation) -> Flags:
+    """Room on decode that was never filled."""
+    return s.ledger.orphan & s.ledger.on_decode
+
+
+def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode: bool) -> Floats:
+    """Share of each worker's cache that orphans held during the wait; 0 where the cache was not full."""
+    since, until = np.nan_to_num(since), np.nan_to_num(until)
+    held = s.ledger.orphans_held(on_decode).mean(workers, since, until)
+    if not held.any():
+        return held
+    alive = (s.pools.decode_held if on_decode else s.pools.prefill_held).mean(workers, since, until)
+    capacity = s.pools.kv_capacity(workers)
+    used = np.fmax(s.pools.kv_used(workers, (since + until) / 2), s.pools.kv_used(workers, until))
+    of_capacity = held / capacity
+    of_content = held / np.maximum(held + alive, 1e-9)
+    full = np.where(np.isfinite(capacity), (held + alive) / capacity >= FULL_KV - 0.2, True)
+    full = np.where(np.isfinite(used), used >= FULL_KV - 0.1, full) | (of_capacity >= FULL_KV)
+    share = np.where(np.isfinite(capacity), of_capacity, of_content)
+    found = full & (np.fmax(share, of_content) >= MOST)
+    return np.where(found, np.minimum(np.fmax(share, of_content) / FULL_KV, 1.0), 0.0)
+
+
+def _claim(s: Situation, kind: str, on_decode: bool) -> Floats:
+    phase = "decode_queue" if on_decode else "prefill_queue"
+    workers = s.decode_worker if on_decode else s.prefill_worker
+    since, until = s.wait(phase)
+    share = filled(s, workers, since, until, on_decode)
+    if not share.any():
+        return share
+    of_kind = s.ledger.orphans_held(on_decode, _KINDS[kind](s)).mean(
+        workers, np.nan_to_num(since), np.nan_to_num(until)
+    )
+    everything = s.ledger.orphans_held(on_decode).mean(workers, np.nan_to_num(since), np.nan_to_num(until))
+    part: Floats = share * np.where(everything > 0, of_kind / np.maximum(everything, 1e-9), 0.0)
+    return part
+
+
+_KINDS = {"unclaimed": unclaimed, "leaked": leaked, "reserved": reserved}
+
+
+def explain(s: Situation, chosen: Flags, kind: str, on_decode: bool) -> list[Evidence]:
+    """How many, how long, and how much of the cache."""
+    rows = _KINDS[kind](s)
+    workers = s.decode_worker if on_decode else s.prefill_worker
+    since, until = s.wait("decode_queue" if on_decode else "prefill_queue")
+    side = "decode" if on_decode else "prefill"
+    held = (s.ledger.until - s.ledger.since)[rows]
+    return [
+        *count("orphaned_hand_offs", rows, "hand-offs"),
+        *number("held", float(np.median(held)) if len(held) else None, "s"),
+        *number("orphaned_bytes", float(np.nansum(s.ledger.bytes[rows])), "bytes"),
+        *median(
+            f"{side}.cache_filled_by_orphans", filled(s, workers, since, until, on_decode), chosen, "fraction"
+        ),
+        *median(
+            f"{side}.kv_used_fraction", s.pools.kv_used(workers, np.nan_to_num(until)), chosen, "fraction"
+        ),
+    ]
+
+
+UNCLAIMED = Rule(
+    Cause.UNCLAIMED,
+    ("prefill_queue",),
+    partial(_claim, kind="unclaimed", on_decode=False),
+    partial(explain, kind="unclaimed", on_decode=False),
+    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or renew it "
+    "by heartbeat, so that unread KV is given back sooner.",
+    needs=("kv_release",),
+    excludes="cache that has room; hand-offs that were read under another name or whose spans are late",
+)
+LEAKED = Rule(
+    Cause.LEAKED,
+    ("prefill_queue",),
+    partial(_claim, kind="leaked", on_decode=False),
+    partial(explain, kind="leaked", on_decode=False),
+    "The producer does not give unread KV back: restart the worker that holds it now, and bound every hand-off "
+    "by a lease that is enforced without new traffic.",
+    needs=("kv_release",),
+    excludes="KV still within its lease",
+)
+RESERVED = Rule(
+    Cause.RESERVED_NEVER_FILLED,
+    ("decode_queue",),
+    partial(_claim, kind="reserved", on_decode=True),
+    partial(explain, kind="reserved", on_decode=True),
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
+    "not come.",
+    needs=("decode_queue",),
+    excludes="reservations that are filled; decode cache that has room",
+)

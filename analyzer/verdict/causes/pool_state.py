@@ -1,0 +1,57 @@
+"""Facts about the pools at the time of each wait, shared by the rules about pools."""
+
+import numpy as np
+
+from analyzer.pools import FULL_KV
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Codes, Flags, Floats
+
+IDLE_SIBLING = 0.25
+"""A sibling with less than this share of the worker's own queue is idle beside it."""
+
+
+def siblings_idle(s: Situation, pool: str) -> Flags:
+    """Whether most siblings of the request's worker had next to no queue while it waited."""
+    occupancy = s.pools.prefill_waiting if pool == "prefill" else s.pools.decode_waiting
+    workers = s.pools.prefill_workers if pool == "prefill" else s.pools.decode_workers
+    own_worker = s.prefill_worker if pool == "prefill" else s.decode_worker
+    if len(workers) < 2:
+        return np.zeros(len(s.rows), bool)
+    since, until = (np.nan_to_num(edge) for edge in s.wait(f"{pool}_queue"))
+    levels = np.stack([_of(occupancy.mean, int(code), since, until) for code in workers.tolist()])
+    own = occupancy.mean(own_worker, since, until)
+    others = np.where(workers[:, None] == own_worker[None, :], np.nan, levels)
+    middle = np.nanmedian(others, axis=0)
+    return (own >= 1.0) & (middle <= IDLE_SIBLING * own) & (middle < 1.0)
+
+
+def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignore[no-untyped-def]
+    found: Floats = mean(np.full(len(since), code, np.uint64), since, until)
+    return found
+
+
+def held_for_decode(s: Situation) -> Flags:
+    """Whether the prefill worker's cache was full, mostly of finished prompts that decode had not taken."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
+    used = s.pools.kv_used(s.prefill_worker, until)
+    computing = s.pools.prefill_running.mean(s.prefill_worker, since, until)
+    waiting_for_decode = s.pools.decode_waiting.total((since + until) / 2)
+    workers = max(1, len(s.pools.prefill_workers))
+    return (used >= FULL_KV) & (waiting_for_decode / workers > computing) & decode_is_full(s)
+
+
+def decode_is_full(s: Situation) -> Flags:
+    """Whether decode lacked room while the request waited for prefill: most of its workers were full."""
+    until = np.nan_to_num(s.wait("prefill_queue")[1])
+    workers = s.pools.decode_workers
+    if not len(workers):
+        return np.zeros(len(s.rows), bool)
+    used = np.stack([_kv(s, code, until) for code in workers.tolist()])
+    full = (used >= FULL_KV).mean(axis=0) > 0.5
+    own_full, _ = s.decode_full
+    return full | own_full
+
+
+def _kv(s: Situation, code: int, at: Floats) -> Floats:
+    workers: Codes = np.full(len(at), code, np.uint64)
+    return s.pools.kv_used(workers, at)

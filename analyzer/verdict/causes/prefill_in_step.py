@@ -1,0 +1,56 @@
+"""Prompt chunks share steps with running streams: colocated pools, or follow-up prompts prefilled on decode."""
+
+import numpy as np
+
+from analyzer.occupancy import Occupancy
+from analyzer.verdict.evidence import Evidence, median
+from analyzer.verdict.rule import Rule, where
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Flags, Floats
+from analyzer.verdict.vocabulary import Cause
+
+OVERLAP = 0.05
+"""Share of a stream's time beside prompts from which on they lengthen it noticeably."""
+
+
+def prompts_on_decode(s: Situation) -> Occupancy:
+    """Prompts computed by workers that decode: colocated ones, and follow-up turns appended there."""
+    r = s.requests
+    shared = np.isin(r.prefill_worker, s.pools.decode_workers)
+    codes = np.where(shared, r.prefill_worker, 0).astype(np.uint64)
+    appended = r.appended & (r.local_prompt_tokens > 0)
+    return Occupancy(
+        np.concatenate([codes, np.where(appended, r.decode_worker, 0).astype(np.uint64)]),
+        np.concatenate([r.began("prefill_compute"), r.began("first_decode_step")]),
+        np.concatenate([r.ended("prefill_compute"), r.ended("first_decode_step")]),
+    )
+
+
+def overlap(s: Situation) -> Floats:
+    """Mean prompts computed on the stream's worker while it ran."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
+    return prompts_on_decode(s).mean(s.decode_worker, since, until)
+
+
+def claim(s: Situation) -> Floats:
+    """Streams that shared their worker with prompts."""
+    return where(overlap(s) >= OVERLAP)
+
+
+def explain(s: Situation, chosen: Flags) -> list[Evidence]:
+    """How much of the time, and what a token took."""
+    return [
+        *median("stream.beside_prompts", overlap(s), chosen, "prompts", "derived"),
+        *median("tpot", s.of(s.requests.tpot), chosen),
+    ]
+
+
+RULE = Rule(
+    Cause.PREFILL_IN_STEP,
+    ("tpot.running",),
+    claim,
+    explain,
+    "Separate prefill from decode, or bound the prompt tokens per mixed step (chunk size).",
+    needs=("prefill_compute",),
+    excludes="workers that computed no prompt meanwhile",
+)

@@ -1,0 +1,101 @@
+"""A long wait for prefill: one hot worker, decode that holds prefill back, both pools full, or too little prefill.
+
+Asked in this order, after departed clients and orphans.
+"""
+
+import numpy as np
+
+from analyzer.verdict.causes.pool_state import decode_is_full, held_for_decode, siblings_idle
+from analyzer.verdict.evidence import Evidence, median, number
+from analyzer.verdict.rule import Rule, where
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import PART, Flags, Floats
+from analyzer.verdict.vocabulary import Cause
+
+
+def skew(s: Situation) -> Floats:
+    """Waits on a worker while its siblings had hardly any queue."""
+    return where(s.prefill_short & siblings_idle(s, "prefill"))
+
+
+def back_pressure(s: Situation) -> Floats:
+    """Waits on prefill workers whose cache is full of finished KV that a full decode pool does not take."""
+    return where(s.prefill_short & held_for_decode(s))
+
+
+def overload(s: Situation) -> Floats:
+    """Waits for prefill while decode was full as well."""
+    return where(s.prefill_short & decode_is_full(s))
+
+
+def starved(s: Situation) -> Floats:
+    """Waits for prefill while decode had room."""
+    return where(s.prefill_short)
+
+
+def explain(s: Situation, chosen: Flags) -> list[Evidence]:
+    """The wait, the queue around it, and what decode was doing meanwhile."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
+    depth = s.pools.prefill_waiting.mean(s.prefill_worker, since, until)
+    decode = s.decode_worker
+    return [
+        *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
+        *median("prefill.queue_depth", depth, chosen, "requests", "derived"),
+        *median("prefill_compute", s.exposed[:, PART["prefill_compute"]], chosen),
+        *median("decode_queue", s.exposed[:, PART["decode_queue"]], chosen),
+        *median("decode.kv_used_fraction", s.pools.kv_used(decode, until), chosen, "fraction"),
+    ]
+
+
+def explain_skew(s: Situation, chosen: Flags) -> list[Evidence]:
+    """Queue of the hot worker beside its siblings'."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
+    own = s.pools.prefill_waiting.mean(s.prefill_worker, since, until)
+    workers = s.pools.prefill_workers
+    return [
+        *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
+        *median("worker.queue_depth", own, chosen, "requests", "derived"),
+        *number("prefill.workers", float(len(workers)), "workers"),
+        *number("workers_of_these_requests", float(len(np.unique(s.prefill_worker[chosen]))), "workers"),
+    ]
+
+
+_EXCLUDES = "waits of no more than ordinary random queueing; queues of cancelled work or orphaned KV"
+SKEW = Rule(
+    Cause.INTRA_POOL_SKEW,
+    ("prefill_queue",),
+    skew,
+    explain_skew,
+    "Route by outstanding prompt tokens per worker: some workers queue while their siblings idle.",
+    needs=("prefill_queue",),
+    excludes="siblings that queue as well",
+)
+BACK_PRESSURE = Rule(
+    Cause.DECODE_STARVED,
+    ("prefill_queue",),
+    back_pressure,
+    explain,
+    "Add decode capacity (slots or KV): finished KV waits on prefill and fills its cache.",
+    needs=("kv_used_fraction",),
+    excludes="prefill cache that has room, or decode that has",
+    confidence=0.8,
+)
+OVERLOAD = Rule(
+    Cause.OVERLOAD,
+    ("prefill_queue",),
+    overload,
+    explain,
+    "Both pools are full: add capacity to both, or admit less; another ratio does not help.",
+    needs=("prefill_queue", "kv_used_fraction"),
+    excludes="either pool having room",
+    confidence=0.8,
+)
+STARVED = Rule(
+    Cause.PREFILL_STARVED,
+    ("prefill_queue",),
+    starved,
+    explain,
+    "Add prefill capacity, or move workers from decode to prefill: decode has room.",
+    needs=("prefill_queue",),
+    excludes=_EXCLUDES,
+)

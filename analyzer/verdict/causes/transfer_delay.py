@@ -1,0 +1,131 @@
+"""The hand-off's bytes take too long, and why: prefix sent again, small blocks, sharing, TCP, or a slow path.
+
+Asked in that order; what none of them claims stays unexplained.
+"""
+
+import numpy as np
+
+from analyzer.verdict.causes import link
+from analyzer.verdict.evidence import Evidence, median, number
+from analyzer.verdict.rule import Rule, where
+from analyzer.verdict.situation import Situation, faster_path
+from analyzer.verdict.tables import PART, Flags, Floats
+from analyzer.verdict.vocabulary import Cause
+
+SLOW = 1.4
+"""From this many times its expected time on a transfer is slow; less is scatter."""
+REDUNDANT = 0.3
+"""From this share of the bytes on, what the receiver already held is worth naming."""
+
+
+def redundant(s: Situation) -> Floats:
+    """The part of each transfer that moved what the consumer already had."""
+    t = s.transfers
+    share = np.nan_to_num(s.of_hand_off(t.already_held_tokens / t.tokens))
+    return np.where(share >= REDUNDANT, np.minimum(share / 0.8, 1.0), 0.0)
+
+
+def small_blocks(s: Situation) -> Floats:
+    """Transfers whose time is the posting of many small descriptors."""
+    _, bound = link.posting(s)
+    return where(np.nan_to_num(s.of_hand_off((bound | link.descriptor_bound(s)).astype(np.float64))) > 0)
+
+
+def contention(s: Situation) -> Floats:
+    """The part of each transfer that sharing the path added: 1 - 1/concurrency of its time."""
+    sharing = link.sharing(s)
+    n = np.maximum(sharing.concurrency, 1.0)
+    took, expected = s.transfers.seconds, s.moving.expected
+    added = np.maximum(took - np.maximum(took / n, expected), 0.0)
+    part = np.where(sharing.shared, added / np.maximum(took - expected, 1e-9), 0.0)
+    return np.clip(np.nan_to_num(s.of_hand_off(part)), 0.0, 1.0)
+
+
+def tcp(s: Situation) -> Floats:
+    """Slow transfers over TCP although the machines have a faster way."""
+    chosen = faster_path(s.loaded) & (link.slow(s) >= SLOW)
+    return where(np.nan_to_num(s.of_hand_off(chosen.astype(np.float64))) > 0)
+
+
+def slow_link(s: Situation) -> Floats:
+    """Transfers slower than their size explains, at any load."""
+    return where(np.nan_to_num(s.of_hand_off(link.slow(s))) >= SLOW)
+
+
+def explain(s: Situation, chosen: Flags) -> list[Evidence]:
+    """Time, bytes and rate beside what is expected."""
+    t = s.transfers
+    return [
+        *median("kv_transfer", s.exposed[:, PART["kv_transfer"]], chosen),
+        *median("kv_transfer.expected", s.of_hand_off(s.moving.expected), chosen, "s", str(s.moving.source)),
+        *median("kv.bytes", s.of_hand_off(t.bytes), chosen, "bytes"),
+        *median("kv.rate", s.of_hand_off(t.bytes / t.seconds / 1e9), chosen, "GB/s", "derived"),
+        *median("kv.link", s.of_hand_off(t.link_gb_s), chosen, "GB/s", "supplied"),
+    ]
+
+
+def explain_redundant(s: Situation, chosen: Flags) -> list[Evidence]:
+    """How much was already there."""
+    t = s.transfers
+    share = s.of_hand_off(t.already_held_tokens / t.tokens)
+    return [*median("kv.already_held", share, chosen, "fraction"), *explain(s, chosen)]
+
+
+def explain_small_blocks(s: Situation, chosen: Flags) -> list[Evidence]:
+    """Descriptors, their cost, and the share of posting."""
+    t = s.transfers
+    share, _ = link.posting(s)
+    return [
+        *median("kv.post_share", s.of_hand_off(share), chosen, "fraction"),
+        *median("kv.descriptors", s.of_hand_off(t.descriptors), chosen, "descriptors"),
+        *median(
+            "kv.bytes_per_descriptor", s.of_hand_off(t.bytes / t.descriptors), chosen, "bytes", "derived"
+        ),
+        *explain(s, chosen),
+    ]
+
+
+def explain_contention(s: Situation, chosen: Flags) -> list[Evidence]:
+    """How many share the path, and what it carries in total."""
+    sharing = link.sharing(s)
+    return [
+        *median(
+            "kv.concurrent_transfers", s.of_hand_off(sharing.concurrency), chosen, "transfers", "derived"
+        ),
+        *median("kv.aggregate_rate", s.of_hand_off(sharing.aggregate_gb_s), chosen, "GB/s", "derived"),
+        *number(
+            "kv.time_over_concurrency",
+            float(np.nanmedian(sharing.slope)) if np.isfinite(sharing.slope).any() else None,
+            "slope",
+            "derived",
+        ),
+        *explain(s, chosen),
+    ]
+
+
+_EXCLUDES = "waits for room on decode, which are no transfer; first uses of a pair"
+REDUNDANT_PREFIX = Rule(
+    Cause.REDUNDANT_PREFIX, ("kv_transfer",), redundant, explain_redundant,
+    "Send only what decode does not hold: let it report its prefix before the hand-off.",
+    needs=("pd.kv.tokens_already_held",), excludes=_EXCLUDES,
+)  # fmt: skip
+MANY_SMALL_BLOCKS = Rule(
+    Cause.MANY_SMALL_BLOCKS, ("kv_transfer",), small_blocks, explain_small_blocks,
+    "Send fewer, larger blocks: larger KV block size, contiguous allocation on decode, or descriptor merging.",
+    needs=("pd.kv.post_ms", "pd.kv.descriptors"), excludes="large blocks; posting that moves the bytes itself",
+)  # fmt: skip
+CONTENTION = Rule(
+    Cause.LINK_CONTENTION, ("kv_transfer",), contention, explain_contention,
+    "The path is full: add links or NICs, spread hand-offs over more hosts, or shrink the KV (dtype, prefix reuse).",
+    needs=("pd.kv.bytes",), excludes="time per byte that does not grow with concurrency",
+)  # fmt: skip
+TCP_FALLBACK = Rule(
+    Cause.TCP_FALLBACK, ("kv_transfer",), tcp, explain,
+    "The transport fell back to TCP: check that the transfer library was built with RDMA and may use the devices.",
+    needs=("pd.kv.transport",), excludes="machines of which no faster path is known",
+)  # fmt: skip
+SLOW_LINK = Rule(
+    Cause.SLOW_LINK, ("kv_transfer",), slow_link, explain,
+    "Check the path of these pairs: NIC choice, negotiated rate, PCIe placement, congestion control.",
+    needs=("pd.kv.bytes",), excludes=_EXCLUDES + "; sharing, small blocks, TCP",
+)  # fmt: skip

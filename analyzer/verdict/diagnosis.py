@@ -1,0 +1,230 @@
+"""The on-call answer for a window: what requests missed for, how sure that is, and what to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from analyzer.slo.objectives import Objectives
+from analyzer.slo.scope import Scope
+from analyzer.verdict.attribution import CAUSES, COLUMN, Attribution, attribute
+from analyzer.verdict.causes import IN_ORDER
+from analyzer.verdict.confidence import confidence_of
+from analyzer.verdict.evidence import Evidence
+from analyzer.verdict.findings import Finding, find
+from analyzer.verdict.load import Columns, Loaded, load
+from analyzer.verdict.missing import Missing, missing_telemetry
+from analyzer.verdict.quantities import quantities
+from analyzer.verdict.rule import Rule
+from analyzer.verdict.situation import Situation, prepare
+from analyzer.verdict.summary import summarize
+from analyzer.verdict.tables import Account, Outcome
+from analyzer.verdict.vocabulary import Cause
+
+
+@dataclass(frozen=True)
+class CauseAnswer:
+    """One cause of a window; `requests` may be fractional."""
+
+    cause: Cause
+    requests: float
+    share: float
+    excess_ttft: tuple[float, float] | None
+    """p50 and p95 of the seconds it added to TTFT."""
+    excess_tpot: tuple[float, float] | None
+    would_have_met_without_it: int
+    confidence: float
+    evidence: list[Evidence]
+    next_step: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of the window's requests."""
+
+    total: int = 0
+    evaluated: int = 0
+    met: int = 0
+    missed: int = 0
+    rejected: int = 0
+    errored: int = 0
+    cancelled: int = 0
+    invalid: int = 0
+    incomplete: int = 0
+    in_flight: int | None = None
+    oldest_in_flight_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Everything known about a window."""
+
+    situation: Situation
+    attribution: Attribution
+    counts: Counts
+    dominant: Cause
+    confidence: float | None
+    summary: str
+    causes: list[CauseAnswer]
+    findings: list[Finding]
+    missing: list[Missing]
+    quantities: Mapping[str, Any] = field(default_factory=dict)
+
+
+def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) -> Diagnosis:
+    """Diagnose a window. now_ns: the time of the question; nothing is taken to have happened later."""
+    loaded = load(store, scope, objectives)
+    s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
+    attribution = attribute(s)
+    counts = _counts(s)
+    causes = _answers(s, attribution)
+    dominant = _dominant(s, causes, objectives, counts)
+    if dominant is Cause.NONE:
+        causes = []
+    findings = find(s, attribution)
+    missing = missing_telemetry(s, attribution)
+    sure = _confidence(dominant, causes)
+    return Diagnosis(
+        s,
+        attribution,
+        counts,
+        dominant,
+        sure,
+        summarize(s, counts, dominant, causes),
+        causes,
+        findings,
+        missing,
+        quantities(s),
+    )
+
+
+def _newest(loaded: Loaded) -> float:
+    """Newest instant that telemetry covers, seconds from origin: what is held then, is held at least so long."""
+    t, r = loaded.transfers, loaded.requests
+    instants = [r.end, t.at, t.moved, t.imported, t.freed, t.given_back]
+    known = [float(values[np.isfinite(values)].max()) for values in instants if np.isfinite(values).any()]
+    return max([*known, loaded.readings.latest()], default=0.0)
+
+
+def _counts(s: Situation) -> Counts:
+    r = s.requests
+    account, outcome = r.account[r.inside], r.outcome[r.inside]
+    answered = r.answered[r.inside]
+    evaluated = np.isin(account, (Account.MET, Account.MISSED))
+    in_flight, oldest = _in_flight(s)
+    return Counts(
+        total=int(r.inside.sum()),
+        evaluated=int(evaluated.sum()),
+        met=int((account == Account.MET).sum()),
+        missed=int((account == Account.MISSED).sum()),
+        rejected=int((outcome == Outcome.REJECTED).sum()),
+        errored=int((evaluated & ~answered & (outcome != Outcome.REJECTED)).sum()),
+        cancelled=int((account == Account.CANCELLED).sum()),
+        invalid=int((account == Account.INVALID).sum()),
+        incomplete=int((account == Account.INCOMPLETE).sum()),
+        in_flight=in_flight,
+        oldest_in_flight_s=oldest,
+    )
+
+
+def _in_flight(s: Situation) -> tuple[int | None, float | None]:
+    """Requests under way at the end of the window, and the age of the oldest, as the routers last said."""
+    readings = s.loaded.readings
+    end = np.array([(s.loaded.scope.to_ns - s.loaded.origin_ns) / 1e9])
+    now: dict[str, list[float]] = {"requests_in_flight": [], "oldest_request_age": []}
+    for signal, found in now.items():
+        for worker in readings.workers(signal):
+            value = float(readings.read(signal, np.array([worker], np.uint64), end)[0])
+            if np.isfinite(value):
+                found.append(value)
+    many, ages = now["requests_in_flight"], now["oldest_request_age"]
+    return (int(round(sum(many))) if many else None), (max(ages) if ages else None)
+
+
+def _answers(s: Situation, found: Attribution) -> list[CauseAnswer]:
+    """Causes by share, largest first."""
+    missed = len(s.rows)
+    if not missed:
+        return []
+    total = found.shares.sum(axis=0)
+    out = []
+    for column in np.argsort(-total, kind="stable").tolist():
+        if total[column] <= 0:
+            continue
+        cause = CAUSES[column]
+        chosen = found.shares[:, column] > 0
+        rule = rule_of(found, cause)
+        out.append(
+            CauseAnswer(
+                cause,
+                float(total[column]),
+                float(total[column] / missed),
+                _spread(found.ttft_seconds[:, column]),
+                _spread(found.tpot_seconds[:, column]),
+                int(found.would_have_met[:, column].sum()),
+                confidence_of(s, found, cause, rule),
+                rule.explain(s, chosen) if rule else [],
+                rule.next_step if rule else _WITHOUT_RULE,
+            )
+        )
+    return out + _behind_orphans(s, out)
+
+
+ORPHANS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED)
+
+
+def _behind_orphans(s: Situation, answers: list[CauseAnswer]) -> list[CauseAnswer]:
+    """`cancelled`, without a share of its own, where the orphans that are to blame were left by departed clients."""
+    blamed = [answer for answer in answers if answer.cause in ORPHANS and answer.share >= 0.05]
+    if not blamed or any(answer.cause is Cause.CANCELLED for answer in answers):
+        return []
+    owners = s.transfers.request[s.ledger.transfer[s.ledger.orphan]]
+    left = s.requests.outcome[owners] == Outcome.CANCELLED
+    if left.mean() < 0.2:
+        return []
+    evidence = [Evidence("orphans_of_cancelled_requests", float(left.sum()), "hand-offs")]
+    step = "Let a cancellation reach both pools: the KV of departed clients is what fills the cache."
+    return [CauseAnswer(Cause.CANCELLED, 0.0, 0.0, None, None, 0, blamed[0].confidence, evidence, step)]
+
+
+_WITHOUT_RULE = "Switch on what is listed as missing; then ask again."
+
+
+def rule_of(found: Attribution, cause: Cause) -> Rule | None:
+    """The rule that claimed most for a cause."""
+    own = [
+        (amount, number)
+        for number, (rule, amount) in enumerate(found.asked)
+        if rule.cause is cause and amount > 0
+    ]
+    if own:
+        return found.asked[max(own)[1]][0]
+    return next((rule for rule in IN_ORDER if rule.cause is cause), None)
+
+
+def _spread(values: np.ndarray) -> tuple[float, float] | None:  # type: ignore[type-arg]
+    known = values[values > 0]
+    return (float(np.median(known)), float(np.percentile(known, 95))) if len(known) else None
+
+
+def _dominant(s: Situation, causes: list[CauseAnswer], objectives: Objectives, counts: Counts) -> Cause:
+    """The cause with the largest share; none when nothing missed or the target is met.
+
+    A question that overrides the objective without a target asks about every miss.
+    """
+    if not causes:
+        return Cause.NONE
+    target = max(item.target if item.target_asked else 1.0 for item in objectives.items)
+    if counts.evaluated and counts.met / counts.evaluated >= target:
+        return Cause.NONE
+    return causes[0].cause
+
+
+def _confidence(dominant: Cause, causes: list[CauseAnswer]) -> float | None:
+    if dominant is Cause.NONE:
+        return 1.0 if not causes else 0.95
+    return next((answer.confidence for answer in causes if answer.cause is dominant), None)
+
+
+__all__ = ["CAUSES", "COLUMN", "CauseAnswer", "Counts", "Diagnosis", "diagnose", "rule_of"]

@@ -1,0 +1,165 @@
+"""Findings about workers, pools and paths."""
+
+import numpy as np
+
+from analyzer.occupancy import groups
+from analyzer.verdict.attribution import COLUMN, Attribution
+from analyzer.verdict.causes import failed_hand_off
+from analyzer.verdict.causes.agreement import differences
+from analyzer.verdict.evidence import number
+from analyzer.verdict.findings.finding import Finding
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import Freed, Outcome
+from analyzer.verdict.vocabulary import Cause
+
+IDLE = 0.5
+"""A pool used less than this on average is mostly idle."""
+SLOW_PAIR = 1.4
+"""A pair is slow when its transfers take so many times what the other pairs' take for their size."""
+ENOUGH_PER_PAIR = 5
+SURE = 4.0
+"""Standard errors by which a pair must stand out."""
+
+
+def decode_crash(s: Situation, _: Attribution) -> Finding | None:
+    """A decode worker that went down: its health says so, it started anew, or producers lost it."""
+    names = []
+    for code in s.pools.decode_workers.tolist():
+        worker = s.loaded.workers.get(int(code))
+        down = any(
+            (series := s.loaded.readings.series(signal, int(code))) is not None
+            and series.value.min() <= 0.0 < series.value.max()
+            for signal in ("up", "pod_ready")
+        )
+        restarted = (
+            worker is not None
+            and len([start for start in worker.starts if start > s.requests.start.min()]) > 0
+        )
+        served_before = bool((s.requests.start[s.requests.decode_worker == code] < _first(worker)).any())
+        if down or (restarted and served_before):
+            names.append(s.name(int(code)))
+    lost = int((s.transfers.freed_why == Freed.WORKER_LOST).sum())
+    if not names and not lost:
+        return None
+    cut = int((s.of(s.requests.outcome) == Outcome.INTERRUPTED).sum())
+    detail = f"decode worker {', '.join(names[:3]) or 'unnamed'} went away; {cut} requests broke off"
+    return Finding(
+        "decode_crash", "critical", detail, cut, number("worker_lost_releases", lost or None, "hand-offs")
+    )
+
+
+def _first(worker) -> float:  # type: ignore[no-untyped-def]
+    return max(worker.starts) if worker is not None and worker.starts else -np.inf
+
+
+def no_progress_while_healthy(s: Situation, _: Attribution) -> Finding | None:
+    """Requests waited to the end of their time without being scheduled, while no worker was down."""
+    r = s.requests
+    timed_out = r.inside & (r.outcome == Outcome.TIMEOUT)
+    unscheduled = timed_out & ~np.isfinite(r.began("prefill_compute")) & np.isfinite(r.began("prefill_queue"))
+    stuck = timed_out & (np.nan_to_num(r.preempted) > 0.5 * np.nan_to_num(r.lasted))
+    chosen = unscheduled | stuck
+    if not chosen.any():
+        return None
+    longest = float(np.nanmax(r.lasted[chosen]))
+    detail = f"{int(chosen.sum())} requests made no progress for up to {longest:.0f} s on workers that are up"
+    return Finding("no_progress_while_healthy", "critical", detail, int(chosen.sum()))
+
+
+def idle_pool(s: Situation, found: Attribution) -> Finding | None:
+    """One pool is mostly idle while requests miss for the other."""
+    if not len(s.rows):
+        return None
+    share = found.shares.mean(axis=0)
+    for pool, other, workers in (
+        ("prefill", Cause.DECODE_STARVED, s.pools.prefill_workers),
+        ("decode", Cause.PREFILL_STARVED, s.pools.decode_workers),
+    ):
+        if share[COLUMN[other]] < 0.3:
+            continue
+        codes = workers.tolist()
+        for signal in ("gpu_busy_fraction", "kv_used_fraction"):
+            used = _mean_of_any_part(s, signal, codes)
+            if used is not None and used < IDLE:
+                detail = f"the {pool} pool is {used:.0%} used ({signal}) while requests miss for the other"
+                return Finding("idle_pool", "warning", detail, int((found.shares[:, COLUMN[other]] > 0).sum()),
+                               number(f"{pool}.{signal}", used, "fraction"))  # fmt: skip
+    return None
+
+
+def _mean_of_any_part(s: Situation, signal: str, codes: list[int]) -> float | None:
+    return s.loaded.readings.pool_mean(signal, codes)
+
+
+def path_specific(s: Situation, _: Attribution) -> Finding | None:
+    """Only some pairs are slow (or fail): the others' transfers of the same size are well."""
+    t = s.transfers
+    ratio = t.seconds / s.moving.expected
+    known = np.isfinite(ratio) & s.requests.inside[t.request] & (t.producer != 0) & (t.consumer != 0)
+    stale = failed_hand_off.stale_producers(s)
+    if stale:
+        names = ", ".join(sorted(s.name(code) for code in stale)[:4])
+        return Finding("path_specific", "warning", f"hand-offs fail only from {names}")
+    if not known.any():
+        return None
+    slow = _slow_pairs(np.log(ratio[known]), t.producer[known] * np.uint64(31) + t.consumer[known])
+    if slow is None:
+        return None
+    number_slow, pairs, factor = slow
+    detail = f"{number_slow} of {pairs} pairs take {factor:.1f} times as long as the others"
+    return Finding("path_specific", "warning", detail)
+
+
+def _slow_pairs(log_ratio: np.ndarray, pair: np.ndarray) -> tuple[int, int, float] | None:  # type: ignore[type-arg]
+    """Pairs whose median is far above the quicker ones' by more than its own sampling error explains.
+
+    The standard error of a median is 1.25 σ/√n; σ is the pooled scatter within pairs.
+    """
+    members = [log_ratio[rows] for _, rows in groups(pair) if len(rows) >= ENOUGH_PER_PAIR]
+    if len(members) < 4:
+        return None
+    middle = np.array([np.median(values) for values in members])
+    within = np.concatenate([np.abs(v - m) for v, m in zip(members, middle, strict=True)])
+    scatter = max(1.4826 * float(np.median(within)), 1e-3)
+    error = 1.25 * scatter / np.sqrt([len(values) for values in members])
+    usual = float(np.quantile(middle, 0.25))
+    slow = (middle - usual > np.log(SLOW_PAIR)) & (middle - usual > SURE * error)
+    if not slow.any() or slow.all():
+        return None
+    return int(slow.sum()), len(members), float(np.exp(np.median(middle[slow]) - np.median(middle[~slow])))
+
+
+def prealloc_backpressure(s: Situation, found: Attribution) -> Finding | None:
+    """Prefill starts only once decode has made room: its compute begins as the reservation is granted."""
+    if not len(s.rows):
+        return None
+    r = s.requests
+    granted, begun, queued = r.ended("decode_queue"), r.began("prefill_compute"), r.began("prefill_queue")
+    known = r.inside & np.isfinite(granted) & np.isfinite(begun) & np.isfinite(queued)
+    gated = known & (granted > queued + 1e-3) & (np.abs(begun - granted) < 0.02 + 0.05 * (begun - queued))
+    wait = (begun - queued)[gated]
+    if known.sum() < 10 or gated.sum() < 0.5 * known.sum() or float(np.median(wait)) < 0.05:
+        return None
+    detail = f"prefill of {int(gated.sum())} requests began when decode had made room"
+    return Finding("prealloc_backpressure", "info", detail, int(gated.sum()))
+
+
+def compatibility_mismatch(s: Situation, _: Attribution) -> Finding | None:
+    """Producers and consumers that hand off to each other and differ in what both must agree on."""
+    t = s.transfers
+    pairs = (
+        np.unique(np.column_stack([t.producer, t.consumer]), axis=0)
+        if len(t)
+        else np.zeros((0, 2), np.uint64)
+    )
+    r = s.requests
+    legs = np.column_stack([r.prefill_worker, r.decode_worker])
+    pairs = np.unique(np.concatenate([pairs, legs[(legs != 0).all(axis=1)]]), axis=0)
+    workers = s.loaded.workers
+    keys: set[str] = set()
+    for producer, consumer in pairs:
+        keys |= set(differences(workers.get(int(producer)), workers.get(int(consumer))))
+    if not keys:
+        return None
+    detail = f"the two sides of hand-offs differ in {', '.join(sorted(keys))}"
+    return Finding("compatibility_mismatch", "warning", detail)

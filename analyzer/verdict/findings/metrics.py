@@ -1,0 +1,140 @@
+"""Findings about the engines' own metrics, held against the spans."""
+
+import numpy as np
+
+from analyzer.verdict.attribution import Attribution
+from analyzer.verdict.evidence import number
+from analyzer.verdict.findings.finding import Finding
+from analyzer.verdict.gauge_checks import (
+    by_pool,
+    in_ms,
+    is_transfer_rate,
+    is_transfer_time,
+    mean_transfer_s,
+)
+from analyzer.verdict.situation import Situation
+
+OFF_BY = 2.0
+"""From this factor on, a mean differs from what the spans show by more than rounding and sampling."""
+BLIND = 3.0
+WAITING_PARTS = ("", "bootstrap", "prealloc", "transfer", "deferred", "capacity")
+
+
+def ttft_definition_mismatch(s: Situation, _: Attribution) -> Finding | None:
+    """An engine's own TTFT is clearly shorter than what clients waited."""
+    r = s.requests
+    ttft = r.ttft[r.inside & np.isfinite(r.ttft) & ~r.censored]
+    if not len(ttft):
+        return None
+    for item in by_pool(s):
+        factor = in_ms(item)
+        if "time_to_first_token" not in item.metric or factor is None or item.mean is None:
+            continue
+        own = item.mean * factor / 1e3
+        if own * 1.25 < float(ttft.mean()):
+            detail = f"{item.metric} of {item.pool or 'an engine'} averages {own:.2f} s, clients waited {ttft.mean():.2f} s"
+            return Finding("ttft_definition_mismatch", "info", detail)
+    return None
+
+
+def metric_blind_spot(s: Situation, _: Attribution) -> Finding | None:
+    """A queue gauge of a pool that shows far fewer, or far more, than wait there by the spans."""
+    for pool, workers, waiting in (
+        ("prefill", s.pools.prefill_workers, s.pools.prefill_waiting),
+        ("decode", s.pools.decode_workers, s.pools.decode_waiting),
+    ):
+        for part in WAITING_PARTS:
+            shown, true = _compared(s, workers.tolist(), waiting, part)
+            if shown is None or max(shown, true) < 2.0:
+                continue
+            ratio = (shown + 0.5) / (true + 0.5)
+            if not 1 / BLIND <= ratio <= BLIND:
+                name = f"{pool}'s queue gauge" + (f" ({part})" if part else "")
+                detail = f"{name} shows {shown:.1f} on average, {true:.1f} waited there by the spans"
+                return Finding(
+                    "metric_blind_spot", "warning", detail, None, number("shown", shown, "requests")
+                )
+    return None
+
+
+def _compared(s: Situation, workers: list[int], waiting, part: str) -> tuple[float | None, float]:  # type: ignore[no-untyped-def]
+    """Sum over workers of what a gauge shows, and of what the spans show at the same instants."""
+    shown, true, seen = 0.0, 0.0, False
+    for code in workers:
+        series = s.loaded.readings.series("queue_depth", code, part)
+        if series is None:
+            continue
+        seen = True
+        shown += series.mean
+        true += float(waiting.level(np.full(len(series.at), code, np.uint64), series.at).mean())
+    return (shown if seen else None), true
+
+
+def metric_counts_wrong_work(s: Situation, _: Attribution) -> Finding | None:
+    """A prompt-token counter of decode moves although decode computed no prompt."""
+    r = s.requests
+    if np.nansum(r.local_prompt_tokens) > 0 or not np.isfinite(r.local_prompt_tokens).any():
+        return None
+    names = {s.name(int(code)) for code in s.pools.decode_workers.tolist()}
+    grown = [
+        item
+        for item in s.loaded.increases
+        if item.signal == "prompt_tokens_total"
+        and item.part in ("", "local")
+        and item.worker in names
+        and (item.value or 0) > 0
+    ]
+    if not grown:
+        return None
+    detail = f"{grown[0].metric} grows on decode, which computed no prompt"
+    return Finding("metric_counts_wrong_work", "info", detail)
+
+
+def impossible_rate(s: Situation, _: Attribution) -> Finding | None:
+    """A reported transfer rate above the line."""
+    line = s.transfers.link_gb_s[np.isfinite(s.transfers.link_gb_s)]
+    if not len(line):
+        return None
+    top = float(line.max())
+    for item in by_pool(s):
+        if is_transfer_rate(item.metric) and item.mean is not None and item.mean > 1.05 * top:
+            detail = (
+                f"{item.metric} averages {item.mean:.0f} GB/s on a path of {top:.0f} GB/s; it is discarded"
+            )
+            return Finding(
+                "impossible_rate", "warning", detail, None, number("kv.link", top, "GB/s", "supplied")
+            )
+    return None
+
+
+def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
+    """A transfer latency metric that spans far more, or less, than transfers took."""
+    true = mean_transfer_s(s)
+    if true is None:
+        return None
+    for item in by_pool(s):
+        factor = in_ms(item)
+        if not is_transfer_time(item.metric) or factor is None or not item.mean:
+            continue
+        ratio = item.mean * factor / (true * 1e3)
+        if not 1 / OFF_BY < ratio < OFF_BY:
+            detail = f"{item.metric} averages {item.mean * factor:.0f} ms, the spans' transfers {true * 1e3:.0f} ms"
+            return Finding(
+                "metric_window_mismatch",
+                "warning",
+                detail,
+                None,
+                number("reported_over_true", ratio, "ratio"),
+            )
+    return None
+
+
+def histogram_saturated(s: Situation, _: Attribution) -> Finding | None:
+    """Most values lie above the top finite bucket: quantiles are floors."""
+    for item in by_pool(s):
+        if item.saturated and item.bounds:
+            detail = f"{item.above_top:.0%} of {item.metric} lies above its top bucket ({item.bounds[-1]:g})"
+            return Finding(
+                "histogram_saturated", "info", detail, None, number("top_bucket", item.bounds[-1], item.unit)
+            )
+    return None

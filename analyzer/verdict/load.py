@@ -1,0 +1,254 @@
+"""Reads what verdicts are made from out of the store, as columns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+
+from analyzer.signals import histograms, increases
+from analyzer.signals.counters import Increase
+from analyzer.signals.histograms import HistogramSummary
+from analyzer.slo.objectives import Objectives
+from analyzer.slo.scope import Scope
+from analyzer.verdict.readings import SIGNALS, Readings
+from analyzer.verdict.tables import ClockOffset, Codes, Requests, Transfers, Worker, table_fields
+from collector.sql import read_sql
+
+CONTEXT_NS = 900 * 1_000_000_000
+"""How long before the window requests are read for what the pools were doing (15 minutes)."""
+LEVEL_STEPS = 720
+"""Gauges are read in at most so many steps of the window, never finer than a second."""
+COUNTERS = (
+    "preemptions_total",
+    "kv_expired_total",
+    "transfer_failures_total",
+    "transfer_bytes_total",
+    "prompt_tokens_total",
+    "nic_bytes_total",
+    "aborted_requests_total",
+    "late_kv_reads_total",
+)
+
+Raw = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+
+
+class Columns(Protocol):
+    """The part of the store that is read here."""
+
+    def columns(self, sql: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Columns of a SELECT."""
+        ...
+
+    def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Rows of a SELECT."""
+        ...
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Everything about one window."""
+
+    scope: Scope
+    objectives: Objectives
+    origin_ns: int
+    requests: Requests
+    transfers: Transfers
+    workers: Mapping[int, Worker]
+    """By code; also processes that no request names."""
+    readings: Readings
+    increases: list[Increase]
+    histograms: list[HistogramSummary]
+    clocks: list[ClockOffset]
+
+
+def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
+    """Read the requests of a scope, and whatever shared the pools with them a while before and during it."""
+    since = max(0, scope.from_ns - CONTEXT_NS)
+    window = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
+    raw = store.columns(read_sql(__file__, "sql/requests"), {**window, **_only(scope), **objectives.params()})
+    requests = _requests(raw, scope.from_ns, objectives)
+    transfers = _transfers(
+        store.columns(read_sql(__file__, "sql/transfers"), window), requests, scope.from_ns
+    )
+    workers = _workers(store, window, scope.from_ns)
+    span = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
+    step = max(1_000_000_000, (scope.to_ns - since) // LEVEL_STEPS)
+    levels = store.columns(
+        read_sql(__file__, "sql/levels"),
+        {**span, "origin_ns": scope.from_ns, "step_ns": step, "signals": list(SIGNALS)},
+    )
+    return Loaded(
+        scope,
+        objectives,
+        scope.from_ns,
+        requests,
+        transfers,
+        workers,
+        Readings(levels, _part_codes(store)),
+        increases(store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})),
+        histograms(store.rows(_signals_sql("histograms"), {**span, "metrics": []})),
+        _clocks(store, scope, workers),
+    )
+
+
+def _signals_sql(name: str) -> str:
+    import analyzer.signals
+
+    return read_sql(analyzer.signals.__file__, f"sql/{name}")
+
+
+def _only(scope: Scope) -> dict[str, Any]:
+    return {
+        "inside_from_ns": scope.from_ns,
+        **{f"only_{name}": getattr(scope, name) for name in ("tenant", "route", "cohort", "worker", "pool")},
+    }
+
+
+def _part_codes(store: Columns) -> dict[str, int]:
+    parts = (
+        "",
+        "bootstrap",
+        "transferring",
+        "prealloc",
+        "prealloc_ready",
+        "transfer",
+        "deferred",
+        "capacity",
+    )
+    found = store.columns(
+        "SELECT cityHash64(arrayJoin({parts:Array(String)})) AS code", {"parts": list(parts)}
+    )
+    return dict(zip(parts, (int(code) for code in found["code"]), strict=True))
+
+
+_WIDTHS = {"exposed": 12, "exposed_decode": 6, "lasted_by_phase": 11, "phase_from": 11, "phase_until": 11}
+
+
+class _Empty(dict[str, Any]):
+    """Columns of an answer without rows, which Native sends without any header."""
+
+    def __missing__(self, name: str) -> Any:
+        return np.zeros((0, _WIDTHS[name])) if name in _WIDTHS else np.zeros(0, np.uint64)
+
+
+def _requests(raw: Raw, origin_ns: int, objectives: Objectives) -> Requests:
+    raw = raw or _Empty()
+    start = (raw["started_ns"] - origin_ns) / 1e9
+    limits = np.array([[item.ttft, item.tpot] for item in objectives.items])
+    at = raw["objective"].astype(np.intp)
+    given: dict[str, Any] = {
+        "key": np.column_stack([raw["key_a"], raw["key_b"]]).astype(np.uint64),
+        "start": start,
+        "ttft_limit": limits[at, 0],
+        "tpot_limit": limits[at, 1],
+        "phase_from": raw["phase_from"] + start[:, None],
+        "phase_until": raw["phase_until"] + start[:, None],
+    }
+    flags = ("inside", "answered", "censored", "appended", "joined_by_id", "masked", "impossible")
+    given |= {name: raw[name].astype(bool) for name in flags}
+    return Requests(**{name: given[name] if name in given else raw[name] for name in table_fields(Requests)})
+
+
+_INSTANTS = {
+    "at": "at_ns",
+    "published": "published_ns",
+    "lease_end": "lease_ns",
+    "asked": "asked_ns",
+    "moved": "moved_ns",
+    "import_start": "import_start_ns",
+    "imported": "imported_ns",
+    "reserved": "reserved_ns",
+    "reserved_until": "reserved_until_ns",
+    "freed": "freed_ns",
+    "expired": "expired_ns",
+    "given_back": "given_back_ns",
+}
+
+
+def _transfers(raw: Raw, requests: Requests, origin_ns: int) -> Transfers:
+    raw = raw or _Empty()
+    given: dict[str, Any] = {
+        name: np.where(raw[column] > 0, (raw[column] - origin_ns) / 1e9, np.nan)
+        for name, column in _INSTANTS.items()
+    }
+    given["request"] = positions(
+        requests.key, np.column_stack([raw["key_a"], raw["key_b"]]).astype(np.uint64)
+    )
+    found = Transfers(
+        **{name: given[name] if name in given else raw[name] for name in table_fields(Transfers)}
+    )
+    return take(found, np.flatnonzero(found.request >= 0))
+
+
+def take(table: Any, rows: np.ndarray) -> Any:  # type: ignore[type-arg]
+    """Return some rows of a table."""
+    return type(table)(**{name: getattr(table, name)[rows] for name in table_fields(type(table))})
+
+
+def positions(keys: Codes, wanted: Codes) -> np.ndarray:  # type: ignore[type-arg]
+    """Row of `keys` (rows, 2) that equals each row of `wanted`; -1 when there is none."""
+    if not len(keys) or not len(wanted):
+        return np.full(len(wanted), -1, np.intp)
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    a, b = keys[order, 0], keys[order, 1]
+    at = np.searchsorted(a, wanted[:, 0])
+    out = np.full(len(wanted), -1, np.intp)
+    # keys are random: rows that share the first half are rare and looked at one by one
+    for _ in range(4):
+        inside = np.minimum(at, len(a) - 1)
+        hit = (a[inside] == wanted[:, 0]) & (b[inside] == wanted[:, 1]) & (out < 0)
+        out[hit] = order[inside[hit]]
+        at = at + 1
+    return out
+
+
+def _workers(store: Columns, window: Mapping[str, Any], origin_ns: int) -> dict[int, Worker]:
+    named = store.columns(read_sql(__file__, "sql/names"), window)
+    processes = store.columns(read_sql(__file__, "sql/workers"))
+    out: dict[int, Worker] = {}
+    for number in range(len(named.get("name", ()))):
+        role = "colocated" if named["prefills"][number] and named["decodes"][number] else ""
+        role = role or ("prefill" if named["prefills"][number] else "decode")
+        out[int(named["code"][number])] = Worker(str(named["name"][number]), role, "", 0.0, (), (), {})
+    for number in range(len(processes.get("worker", ()))):
+        _add_process(out, {name: values[number] for name, values in processes.items()}, origin_ns)
+    return out
+
+
+def _add_process(out: dict[int, Worker], row: Mapping[str, Any], origin_ns: int) -> None:
+    """Several resources of one name are one worker that was started, or changed, several times."""
+    code = int(row["code"])
+    before = out.get(code, Worker(row["worker"], row["role"], "", 0.0, (), (), {}))
+    start = _instant(row["created"], origin_ns)
+    agreed = dict(line.split("=", 1) for line in row["agreed"].split("\n") if "=" in line)
+    out[code] = Worker(
+        before.name,
+        row["role"] or before.role,
+        row["host"] or before.host,
+        max(before.gpus, float(row["gpus"])),
+        tuple(sorted({*before.starts, *([] if start is None else [start])})),
+        tuple(sorted({*before.versions, *([row["version"]] if row["version"] else [])})),
+        {**before.agreed, **agreed},
+    )
+
+
+def _clocks(store: Columns, scope: Scope, workers: Mapping[int, Worker]) -> list[ClockOffset]:
+    rows = store.rows(read_sql(__file__, "sql/clocks"), {"from_ns": scope.from_ns, "to_ns": scope.to_ns})
+    known = {worker.name for worker in workers.values()}
+    return [
+        ClockOffset(**{**row, "contradictory": bool(row["contradictory"])})
+        for row in rows
+        if row["worker"] in known
+    ]
+
+
+def _instant(text: str, origin_ns: int) -> float | None:
+    """Seconds from origin of an ISO 8601 instant; None when it is none."""
+    try:
+        whole, _, decimals = text.rstrip("Z").partition(".")
+        seconds = datetime.fromisoformat(whole + "+00:00").timestamp()
+        return seconds + float(f"0.{decimals or 0}") - origin_ns / 1e9
+    except ValueError:
+        return None

@@ -1,0 +1,208 @@
+"""One window, prepared for the rules: who missed by how much, in which parts of their time, and what was around.
+
+`rows` are the missed requests; every array here has one entry a missed request unless it says otherwise.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from analyzer import baselines
+from analyzer.baselines import Baseline
+from analyzer.kv_ledger import Ledger, ledger
+from analyzer.pools import Pools
+from analyzer.verdict.load import Loaded
+from analyzer.verdict.tables import PART, Codes, Flags, Floats, Index, Requests, Transfers, Transport
+
+ORDINARY_WAITS = 2.5
+"""A wait of so many service times happens at random in a pool that has room (M/D/1 at 75 % load: mean 1.5)."""
+BUSY_RATIO = 1.5
+"""Mean wait ÷ mean service from which on a pool is short of capacity: 75 % load of an M/D/1 queue."""
+AROUND_S = 30.0
+"""Half the stretch over which a pool's own ratio is taken, at least."""
+STEPS_TO_JOIN = 2.0
+"""Decode takes a request in between steps: the one under way ends, the next one plans it."""
+TOKENIZE_S_PER_TOKEN = 2e-6
+"""What a fast tokenizer takes, so that only slower ones count: supplied, from public tokenizer benchmarks."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything the rules look at."""
+
+    loaded: Loaded
+    requests: Requests
+    transfers: Transfers
+    pools: Pools
+    ledger: Ledger
+    horizon: float
+    compute: Baseline
+    """Per request."""
+    moving: Baseline
+    """Per transfer."""
+    batch: Floats
+    """Per request: mean streams on its decode worker while it decoded."""
+    step: Baseline
+    """Per request."""
+
+    @cached_property
+    def rows(self) -> Index:
+        """Requests that missed, as rows of `requests`."""
+        return np.flatnonzero(self.requests.missed)
+
+    def of(self, column: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        """A column of `requests`, for the missed ones."""
+        return column[self.rows]
+
+    @cached_property
+    def over_ttft(self) -> Floats:
+        """Seconds by which TTFT missed; 0 when it was met; at least its age when there was no token."""
+        r = self.requests
+        over = np.maximum(self.of(r.ttft) - self.of(r.ttft_limit), 0.0)
+        return np.where(np.isfinite(over), over, 0.0)
+
+    @cached_property
+    def over_tpot(self) -> Floats:
+        """Seconds per token by which TPOT missed; 0 when it was met."""
+        over = np.maximum(self.of(self.requests.tpot) - self.of(self.requests.tpot_limit), 0.0)
+        return np.where(np.isfinite(over), over, 0.0)
+
+    @cached_property
+    def failed(self) -> Flags:
+        """Whether the request was not answered."""
+        return ~self.of(self.requests.answered)
+
+    @cached_property
+    def hand_off(self) -> Index:
+        """Row of `transfers` of the last hand-off of each request; -1 without one. Per request."""
+        out = np.full(len(self.requests), -1, np.intp)
+        t = self.transfers
+        moved = np.isfinite(t.asked) | np.isfinite(t.imported)
+        order = np.lexsort((t.attempt, np.isfinite(t.published), moved))
+        out[t.request[order]] = order
+        return out
+
+    def of_hand_off(self, column: np.ndarray, empty: float = np.nan) -> np.ndarray:  # type: ignore[type-arg]
+        """A column of `transfers` for the last hand-off of each missed request; `empty` without one."""
+        at = self.of(self.hand_off)
+        if not len(self.transfers):
+            return np.full(len(at), empty)
+        return np.where(at >= 0, column[np.maximum(at, 0)], empty)
+
+    @cached_property
+    def exposed(self) -> Floats:
+        """(rows, 12) seconds of TTFT by part; 0 where there is no timeline."""
+        return np.nan_to_num(self.of(self.requests.exposed))
+
+    @cached_property
+    def excess(self) -> Floats:
+        """(rows, 12) seconds of each part beyond what is normal for the request."""
+        r, exposed = self.requests, self.exposed
+        normal = np.zeros_like(exposed)
+        normal[:, PART["tokenize"]] = TOKENIZE_S_PER_TOKEN * np.nan_to_num(self.of(r.input_tokens))
+        normal[:, PART["prefill_compute"]] = self._or_itself(
+            self.of(self.compute.expected), "prefill_compute"
+        )
+        expected = self.of_hand_off(self.moving.expected)
+        normal[:, PART["kv_transfer"]] = self._or_itself(expected, "kv_transfer")
+        step = self.of(r.tpot)
+        step = np.where(np.isfinite(step), step, self.pools.step_time)
+        normal[:, PART["first_decode_step"]] = step
+        normal[:, PART["decode_queue"]] = STEPS_TO_JOIN * step
+        out: Floats = np.maximum(exposed - normal, 0.0)
+        return out
+
+    def _or_itself(self, expected: Floats, part: str) -> Floats:
+        """Expected time; the time itself where nothing is known to expect: then there is no excess."""
+        return np.where(np.isfinite(expected), expected, self.exposed[:, PART[part]])
+
+    @cached_property
+    def prefill_worker(self) -> Codes:
+        """Prefill worker of each missed request."""
+        return self.of(self.requests.prefill_worker)
+
+    @cached_property
+    def decode_worker(self) -> Codes:
+        """Decode worker of each missed request."""
+        return self.of(self.requests.decode_worker)
+
+    def wait(self, phase: str) -> tuple[Floats, Floats]:
+        """From when to when each missed request was in a phase; nan where it was not seen."""
+        return self.of(self.requests.began(phase)), self.of(self.requests.ended(phase))
+
+    @cached_property
+    def prefill_short(self) -> Flags:
+        """Whether the wait for prefill is more than ordinary queueing in a pool that has room."""
+        since, until = self.wait("prefill_queue")
+        service = self._typical_service()
+        around = np.maximum(AROUND_S, service * 10)
+        middle = np.nan_to_num((since + until) / 2)
+        worker = self.prefill_worker
+        waiting = self.pools.prefill_waiting.mean(worker, middle - around, middle + around)
+        running = self.pools.prefill_running.mean(worker, middle - around, middle + around)
+        ratio = np.where(
+            running > 0, waiting / np.where(running > 0, running, 1.0), np.where(waiting > 0, np.inf, 0)
+        )
+        own = np.nan_to_num(until - since)
+        return (own > ORDINARY_WAITS * service) | ((ratio > BUSY_RATIO) & (own > service))
+
+    def _typical_service(self) -> Floats:
+        """Mean prefill time seen by a random instant (E[S²] ÷ E[S]) over each missed request's worker."""
+        took = self.requests.duration("prefill_compute")
+        known = np.isfinite(took) & (took > 0)
+        if not known.any():
+            return np.full(len(self.rows), np.inf)
+        everyone = float((took[known] ** 2).sum() / took[known].sum())
+        return np.full(len(self.rows), everyone)
+
+    @cached_property
+    def decode_full(self) -> tuple[Flags, Flags]:
+        """Whether decode lacked room while the request waited for it, and whether gauges tell."""
+        since, until = self.wait("decode_queue")
+        full, known = self.pools.decode_full(self.decode_worker, np.nan_to_num(since), np.nan_to_num(until))
+        return full & np.isfinite(since), known
+
+    def name(self, code: int) -> str:
+        """Name of a worker."""
+        worker = self.loaded.workers.get(int(code))
+        return worker.name if worker else ""
+
+
+def prepare(loaded: Loaded, horizon: float) -> Situation:
+    """Prepare a window. horizon: newest instant that telemetry covers, seconds from origin."""
+    requests, transfers = loaded.requests, loaded.transfers
+    pools = Pools(requests, loaded.readings)
+    since, until = requests.ended("first_decode_step"), requests.ended("decode")
+    known = np.isfinite(since) & np.isfinite(until)
+    batch = pools.decode_running.mean(requests.decode_worker, np.nan_to_num(since), np.nan_to_num(until))
+    batch = np.where(known, batch, np.nan)
+    return Situation(
+        loaded,
+        requests,
+        transfers,
+        pools,
+        ledger(transfers, requests, horizon),
+        horizon,
+        baselines.prefill_compute(requests),
+        baselines.transfer(transfers, requests, faster_path(loaded)),
+        batch,
+        baselines.decode_step(requests, batch),
+    )
+
+
+FAST_DEVICES = ("mlx", "ib", "roce", "rdma", "efa", "irdma", "bnxt_re")
+"""How the devices of faster fabrics are named, as kernel drivers name them."""
+
+
+def faster_path(loaded: Loaded) -> Flags:
+    """Transfers over TCP where a faster way exists: an RDMA device on either side, or others that use one."""
+    t = loaded.transfers
+    tcp = t.transport == Transport.TCP
+    has_device = any(
+        item.signal == "nic_bytes_total" and item.part.startswith(FAST_DEVICES) for item in loaded.increases
+    )
+    others = bool(np.isin(t.transport, (Transport.RDMA, Transport.NVLINK)).any())
+    achieved = t.bytes / np.where(t.seconds > 0, t.seconds, np.nan) / 1e9
+    far_below = achieved < 0.25 * t.link_gb_s
+    return tcp & (has_device | others | far_below)
