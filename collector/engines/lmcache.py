@@ -40,7 +40,9 @@ _RULES = (
             "LMCache looks up and prefetches while the engine has the request waiting",
         ),
     ),
-    _span("mp.retrieve", Interval(Phase.KV_IMPORT, source=_PARTLY), kv=(Kv(KvEvent.IMPORT, text=_CONNECTOR),)),
+    _span(
+        "mp.retrieve", Interval(Phase.KV_IMPORT, source=_PARTLY), kv=(Kv(KvEvent.IMPORT, text=_CONNECTOR),)
+    ),
     _span("mp.store", Interval(Phase.KV_PUBLISH, source=_PARTLY), kv=(Kv(KvEvent.PUBLISH, text=_CONNECTOR),)),
     SpanRule(prefix="mp.store.", ignored=_PART),
     SpanRule(prefix="mp.retrieve.", ignored=_PART),
