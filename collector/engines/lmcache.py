@@ -26,7 +26,8 @@ def _span(
     )
 
 
-# A store may hold the first chunks alone, a retrieve what another request stored: neither waits for this one's prefill.
+# A store may hold the first chunks alone, a retrieve what another request stored: neither waits for this
+# one's prefill.
 _PARTLY = Source.DERIVED
 
 _CONNECTOR = (("connector", "=lmcache"),)
@@ -40,7 +41,9 @@ _RULES = (
             "LMCache looks up and prefetches while the engine has the request waiting",
         ),
     ),
-    _span("mp.retrieve", Interval(Phase.KV_IMPORT, source=_PARTLY), kv=(Kv(KvEvent.IMPORT, text=_CONNECTOR),)),
+    _span(
+        "mp.retrieve", Interval(Phase.KV_IMPORT, source=_PARTLY), kv=(Kv(KvEvent.IMPORT, text=_CONNECTOR),)
+    ),
     _span("mp.store", Interval(Phase.KV_PUBLISH, source=_PARTLY), kv=(Kv(KvEvent.PUBLISH, text=_CONNECTOR),)),
     SpanRule(prefix="mp.store.", ignored=_PART),
     SpanRule(prefix="mp.retrieve.", ignored=_PART),
@@ -60,7 +63,8 @@ ADAPTER = Adapter(
     known_lies=(
         "no traceparent is taken over: its trace is joined by session id alone",
         "transfer.kernel_interval and transfer.staging are laid back to back, not where they happened",
-        "pd_allocation_timeout_sec is infinite by default: a hand-off may wait for ever, and only the log says so",
+        "pd_allocation_timeout_sec is infinite by default: a hand-off may wait for ever, and only "
+        "the log says so",
     ),
     unmapped=(
         UnmappedMetric("lmcache:time_to_retrieve", "a latency; read as a histogram"),
