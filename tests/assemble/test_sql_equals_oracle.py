@@ -20,7 +20,11 @@ store_property = settings(
     deadline=None,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.large_base_example,
+    ],
 )
 
 
