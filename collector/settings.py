@@ -39,6 +39,12 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./pdscope-data", "path", "Directory of the embedded store; created when missing."),
     Setting(
+        "store",
+        None,
+        "text",
+        "URL of a ClickHouse server instead of --data: clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.",
+    ),
+    Setting(
         "api", "127.0.0.1:8080", "host:port", "Where REST and the page are served; port 0 takes a free one."
     ),
     Setting(
@@ -122,6 +128,7 @@ class Settings:
     """All settings, checked."""
 
     data: Path = Path("./pdscope-data")
+    store: str | None = None
     api: Address = Address("127.0.0.1", 8080)
     otlp_grpc: Address = Address("127.0.0.1", 4317)
     otlp_http: Address = Address("127.0.0.1", 4318)

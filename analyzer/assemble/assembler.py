@@ -46,7 +46,14 @@ LATE_AFTER_S = 3
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
 
-SCRATCH = ("batch_traces", "batch_requests", "batch_spans", "batch_merged", "batch_timelines")
+SCRATCH = (
+    "batch_traces",
+    "batch_requests",
+    "batch_spans",
+    "batch_attempts",
+    "batch_merged",
+    "batch_timelines",
+)
 """Tables that hold one step's intermediate results."""
 
 DEFAULT_ROLES: tuple[tuple[str, Role], ...] = (
@@ -94,6 +101,7 @@ class Assembler:
         self._thread: threading.Thread | None = None
         self._step_lock = threading.Lock()
         self._last_step_s = 0.0
+        self._decided: set[bytes] = set()
         self._reviewed = -math.inf
         self._oldest_new: int | None = None
         write_rules(
@@ -217,9 +225,10 @@ class Assembler:
     def _rebuild(self, upto: int) -> None:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
+        self._do("attempts", {})
         merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
         self._do("merged", {**merge, "late_after_s": self._late_after_s})
-        self._do("timelines", {})
+        self._do("timelines", {"decided": sorted(key.hex() for key in self._decided)})
         self.names.mark()
         self._do("requests", {})
         self._do("transfers", {"upto": upto})
@@ -235,6 +244,7 @@ class Assembler:
             )
 
     def _clear(self) -> None:
+        self._decided = set()
         for table in SCRATCH:
             self._store.command(f"TRUNCATE TABLE {table}")
 
@@ -250,7 +260,9 @@ class Assembler:
         self._do("identity_traces", params)
         self._do("identity_ids", params)
         if undecided:
-            self._record(self._decide(undecided, conflicts), upto)
+            decisions = self._decide(undecided, conflicts)
+            self._record(decisions, upto)
+            self._decided = {key for key, _, _ in decisions.traces.values()}
 
     def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
         """Put the traces on record of the requests in question beside the step's own, to decide on all."""

@@ -13,6 +13,7 @@ from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
 from analyzer.assemble.names import NameLimits
+from analyzer.export import Exporter
 from analyzer.slo.objectives import load_objectives
 from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
@@ -62,7 +63,7 @@ class Process:
         self._ends: list[Callable[[], object]] = []
         self._serving = False
         self._settings = settings
-        self._store = Store.open(settings.data)
+        self._store = Store.open(settings.store or settings.data)
         self._ends.append(self._store.close)
         try:
             registry = CollectorRegistry()
@@ -84,6 +85,9 @@ class Process:
             self._ends.append(self._rest.stop)
             self._receiver = self._make_receiver(settings, registry) if receive else None
             self._endpoint = self._make_endpoint(settings, registry) if receive else None
+            self._exporter = Exporter(
+                self._store, registry, lambda: objectives, lambda: self._assembler.progress().taken
+            )
         except BaseException:
             self.stop()
             raise
@@ -116,6 +120,8 @@ class Process:
                 apply_retention(self._store, _retention(self._settings))
                 self._rollups.start()
                 self._ends.append(self._rollups.stop)
+            self._exporter.start()
+            self._ends.append(self._exporter.stop)
             self._rest.start()
             if self._endpoint:
                 self._endpoint.start()
@@ -148,7 +154,12 @@ class Process:
     def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
         if settings.clickhouse_http is None:
             return None
-        endpoint = ClickHouseEndpoint(self._store.target, settings.clickhouse_http, settings.token, registry)
+        if self._store.embedded is None:
+            # A server has its own; Grafana reads there.
+            return None
+        endpoint = ClickHouseEndpoint(
+            self._store.embedded, settings.clickhouse_http, settings.token, registry
+        )
         self._ends.append(endpoint.stop)
         return endpoint
 

@@ -27,6 +27,9 @@ UNEXPLAINED = 0.4
 COMPUTE_RULES = 0.4
 """Share of a request's normal time that must be prefill for the rest to be called prefill-bound."""
 
+HOLD_BOTH_POOLS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED, Cause.OVERLOAD)
+"""Causes whose absence frees room on decode as well as on prefill."""
+
 CAUSES: tuple[Cause, ...] = tuple(cause for cause in Cause if cause is not Cause.NONE)
 COLUMN = {cause: number for number, cause in enumerate(CAUSES)}
 
@@ -182,7 +185,7 @@ def _would_have_met(s: Situation, book: _Ledger, per_token: Floats, shares: Floa
         extra = shares[:, column] * 0
         if CAUSES[column] is Cause.PREFILL_BOUND:
             extra = np.where(shares[:, column] > 0, s.over_ttft, 0.0)
-        without = ttft_without(s, removed) - extra
+        without = ttft_without(s, removed, both_lanes=CAUSES[column] in HOLD_BOTH_POOLS) - extra
         late = np.where(np.asarray(fixed) & s.of(s.requests.censored), 0.0, without) > ttft_limit
         slow = tpot - per_token[:, column] > tpot_limit * (1 + 1e-9)
         met[:, column] = answered & ~late & ~slow & (shares[:, column] > 0)

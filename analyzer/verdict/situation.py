@@ -11,6 +11,7 @@ import numpy as np
 from analyzer import baselines
 from analyzer.baselines import Baseline
 from analyzer.kv_ledger import Ledger, ledger
+from analyzer.occupancy import Occupancy
 from analyzer.pools import Pools
 from analyzer.verdict.load import Loaded
 from analyzer.verdict.tables import PART, Codes, Flags, Floats, Index, Requests, Transfers, Transport
@@ -118,9 +119,15 @@ class Situation:
         return np.where(np.isfinite(expected), expected, self.exposed[:, PART[part]])
 
     @cached_property
+    def superseded(self) -> Occupancy:
+        """Prompts computed for attempts that had been given up, by worker."""
+        lost = self.loaded.superseded
+        return Occupancy(lost["worker"], lost["since"], lost["until"])
+
+    @cached_property
     def prefill_worker(self) -> Codes:
-        """Prefill worker of each missed request."""
-        return self.of(self.requests.prefill_worker)
+        """Worker that computed the prompt of each missed request."""
+        return self.of(self.pools.prompt_worker)
 
     @cached_property
     def decode_worker(self) -> Codes:

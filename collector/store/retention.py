@@ -23,6 +23,7 @@ class Retention:
 _TABLES = (
     ("spans", "ingested_at", "spans_days"),
     ("span_facts", "ingested_at", "spans_days"),
+    ("trace_windows", "ingested_at", "spans_days"),
     ("signals", "ingested_at", "spans_days"),
     ("requests", "ingested_at", "requests_days"),
     ("identity", "ingested_at", "requests_days"),

@@ -9,27 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from collector.conventions import SENSITIVE_ATTRIBUTES
-from collector.errors import BadBody, StoreBusy, StoreError
+from collector.errors import BadBody, StoreError
 from collector.sql import read_sql
-from collector.store.lock import DirectoryLock
+from collector.store.embedded import EmbeddedEngine
+from collector.store.engine import Engine
 from collector.store.migrate import migrate
 from collector.store.native import Column, NativeReader
 from collector.store.otlp_body import METRICS, TRACES, OtlpKind, one_message
-
-_SETTINGS = {
-    "session_timezone": "UTC",
-    "async_insert": 0,
-    "use_query_condition_cache": 0,
-    # compiling expressions costs a step more than it saves
-    "compile_expressions": 0,
-    "compile_aggregate_expressions": 0,
-    "compile_sort_description": 0,
-}
+from collector.store.place import Embedded, Server, place_of
 
 
 @dataclass(frozen=True)
@@ -47,24 +38,22 @@ class InsertResult:
 class Store:
     """A ClickHouse with pdscope's schema. Thread-safe: each thread gets a client of its own."""
 
-    def __init__(self, path: Path | None, private_attributes: Iterable[str] = ()):
-        """Open the embedded store in `path` (created when missing), or an in-memory one when `path` is None.
+    def __init__(self, target: str | os.PathLike[str] | None, private_attributes: Iterable[str] = ()):
+        """Open the store at `target`: a directory (created when missing), None or ':memory:', or the URL of a
+        server (see `place`).
 
         private_attributes: names of attributes, besides the convention's, whose values are never stored.
-        Raises StoreBusy when another process holds it, StoreTooNew, StoreError.
+        Raises ConfigError, StoreBusy when another process holds it, StoreTooNew, StoreError.
         """
-        if path and "?" in str(path.resolve()):
-            # The engine would take what follows for options, and keep its files in another directory.
-            raise StoreError(f"the data directory {path} has a '?' in its name; give --data one without")
-        self.path = path
+        self.place = place_of(":memory:" if target is None else str(target))
         self._stored_at = -math.inf
         self._local = threading.local()
         self._clients: list[Client] = []
         self._insert_lock = threading.Lock()
-        self._lock = DirectoryLock(path) if path else None
+        self._engine: Engine = engine_at(self.place)
         try:
             self.command("SELECT 1")
-            migrate(self)
+            migrate(self, self._engine.statements)
             self._keep_private(private_attributes)
             self._sequence = int(self.query(read_sql(__file__, "last_sequence"))[0][0])
         except BaseException:
@@ -73,18 +62,23 @@ class Store:
 
     @classmethod
     def open(cls, target: str | os.PathLike[str]) -> "Store":
-        """Open the store at `target`: a directory, or ':memory:'."""
-        return cls(None if str(target) == ":memory:" else Path(target))
+        """Open the store at `target`: a directory, ':memory:', or the URL of a server."""
+        return cls(target)
 
     @property
-    def target(self) -> str:
-        """Where the embedded engine has it, as further handles of this process must name it."""
-        return os.path.realpath(self.path) if self.path else ":memory:"
+    def path(self) -> Path | None:
+        """The directory of an embedded store."""
+        return self.place.path if isinstance(self.place, Embedded) else None
+
+    @property
+    def embedded(self) -> str | None:
+        """How further handles of this process name the embedded engine; None when there is none."""
+        return self._engine.target if isinstance(self._engine, EmbeddedEngine) else None
 
     @property
     def last_sequence(self) -> int:
         """Sequence of the newest stored insert; everything up to it can be read."""
-        return self._sequence
+        return self._engine.last_sequence(self._client(), self._sequence)
 
     @property
     def quiet_s(self) -> float:
@@ -93,8 +87,7 @@ class Store:
 
     def announce(self, api: str) -> None:
         """Tell other processes at which REST address this one can be asked."""
-        if self._lock:
-            self._lock.describe(api)
+        self._engine.announce(api)
 
     def close(self) -> None:
         """Release every thread's client and the directory."""
@@ -102,8 +95,7 @@ class Store:
             client.close()
         self._clients.clear()
         self._local = threading.local()
-        if self._lock:
-            self._lock.release()
+        self._engine.close()
 
     def query(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a SELECT as tuples; values are only ever bound parameters."""
@@ -166,12 +158,10 @@ class Store:
 
     def _insert_otlp(self, kind: OtlpKind, bodies: Sequence[bytes]) -> tuple[int, int, dict[str, int]]:
         with self._insert_lock:
-            sequence = self._sequence + 1
+            sequence = self._engine.next_sequence(self._client(), self._sequence)
             block = one_message(bodies, sequence)
             try:
-                self._client().raw_insert(
-                    kind.table, insert_block=block, settings=dict(kind.settings), fmt="ProtobufSingle"
-                )
+                self._engine.insert(self._client(), kind, block, sequence)
             except ClickHouseError as error:
                 # A batch can fail after some of its views were written: its sequence is not used again.
                 self._sequence = sequence
@@ -192,6 +182,7 @@ class Store:
         exact = {name for name in (*SENSITIVE_ATTRIBUTES, *names) if not name.endswith(".")}
         self.command("TRUNCATE TABLE private_attributes")
         self.insert("private_attributes", [[name] for name in sorted(exact)], ["key"])
+        self._engine.keep_private(exact)
 
     def _why(self, error: Exception) -> str:
         text = _first_line(error)
@@ -202,20 +193,19 @@ class Store:
     def _client(self) -> Client:
         client: Client | None = getattr(self._local, "client", None)
         if client is None:
-            try:
-                client = clickhouse_connect.get_client(
-                    interface="chdb",
-                    path=str(self.path.resolve()) if self.path else ":memory:",
-                    settings=_SETTINGS,
-                )
-            except (ClickHouseError, RuntimeError) as error:
-                raise StoreBusy(
-                    f"cannot open the store at {self.path}: {_first_line(error)}; "
-                    "one process holds one embedded store, stop the other or give --data another directory"
-                ) from error
+            client = self._engine.connect()
             self._local.client = client
             self._clients.append(client)
         return client
+
+
+def engine_at(place: Embedded | Server) -> Engine:
+    """The engine behind a place. Raises StoreBusy, StoreError."""
+    if isinstance(place, Embedded):
+        return EmbeddedEngine(place.path)
+    from collector.store.server import ServerEngine
+
+    return ServerEngine(place)
 
 
 def _first_line(error: Exception) -> str:

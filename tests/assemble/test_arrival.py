@@ -1,6 +1,7 @@
 """One request, one row: whatever comes first, late, twice, or across a crash."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -191,3 +192,22 @@ def test_crashes_between_any_two_statements_change_nothing(store, steps):
 
     assert crashes > 12
     assert rows(store) == undisturbed
+
+
+def test_two_requests_of_one_id_are_two_whatever_arrives_first(store):
+    """Two clients count their requests alike: each request keeps its own spans, in every order of arrival."""
+    orders = list(permutations(range(4)))
+    pieces = []
+    for number, _ in enumerate(orders):
+        first = native(2 * number + 1, name=f"r-{number}")
+        second = native(2 * number + 2, MIDNIGHT + 3601 * 10**9, name=f"r-{number}")
+        pieces.append([first[:1], first[1:], second[:1], second[1:]])
+    assembler = Assembler(store)
+    for turn in range(4):
+        arriving = [piece[order[turn]] for piece, order in zip(pieces, orders, strict=True)]
+        store.insert_traces([body([span for spans in arriving for span in spans])])
+        assembler.catch_up()
+    found = rows(store)
+    assert len(found) == 2 * len(orders)
+    assert {row["spans"] for row in found.values()} == {3}
+    assert {row["ttft_ns"] for row in found.values()} == {20 * MS}

@@ -28,7 +28,10 @@ def test_the_demo_explains_a_missed_request_and_goes_on_streaming() -> None:
         assert demo.poll() is None
     finally:
         demo.send_signal(signal.SIGINT)
-        demo.communicate(timeout=120)
+        try:
+            demo.communicate(timeout=60)
+        finally:
+            demo.kill()
     assert demo.returncode == 0
 
 

@@ -12,7 +12,9 @@ from tests.paths import PROJECT
 
 PAGE = (PROJECT / "docs" / "rest.md").read_text()
 EXAMPLES = re.findall(r"```sh\ncurl -s '(http[^']+)'\n```\n```json\n(.*?)```", PAGE, re.DOTALL)
-KEYED_BY_DATA = {"by_cause", "by_phase", "causes", "not_measured", "refused", "skipped"}
+KEYED_BY_DATA = {
+    *("buckets", "by_cause", "by_phase", "causes", "not_measured", "quantities", "refused", "skipped"),
+}
 
 
 def test_the_page_names_every_endpoint(served: Served) -> None:

@@ -74,7 +74,7 @@ def make_endpoint(store: Store) -> Iterator[MakeEndpoint]:
 
     def make(token: str | None = None, limits: Limits | None = None) -> ClickHouseEndpoint:
         endpoint = ClickHouseEndpoint(
-            store.target, Address("127.0.0.1", 0), token, CollectorRegistry(), limits
+            store.embedded or ":memory:", Address("127.0.0.1", 0), token, CollectorRegistry(), limits
         )
         endpoint.start()
         made.append(endpoint)

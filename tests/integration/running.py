@@ -95,9 +95,9 @@ class Server:
             time.sleep(7)
 
 
-def start(data: Path, *options: str, cwd: Path = PROJECT) -> Server:
-    """Start one; it is ready when this returns."""
-    log = data.parent / f"{data.name}.log"
+def start(data: Path, *options: str, cwd: Path = PROJECT, log: Path | None = None) -> Server:
+    """Start one; it is ready when this returns. Its log lies beside its data unless said otherwise."""
+    log = log or data.parent / f"{data.name}.log"
     began = time.monotonic()
     with log.open("a") as errors:
         process = subprocess.Popen(
@@ -118,9 +118,9 @@ def start(data: Path, *options: str, cwd: Path = PROJECT) -> Server:
 
 
 @contextmanager
-def serving(data: Path, *options: str, cwd: Path = PROJECT) -> Iterator[Server]:
+def serving(data: Path, *options: str, cwd: Path = PROJECT, log: Path | None = None) -> Iterator[Server]:
     """Run one, and end it as a service manager does."""
-    server = start(data, *options, cwd=cwd)
+    server = start(data, *options, cwd=cwd, log=log)
     try:
         yield server
         server.process.terminate()

@@ -8,7 +8,7 @@ from analyzer.verdict.causes.agreement import differing_pairs, renamed_without_r
 from analyzer.verdict.evidence import Evidence, count, number
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Account, Flags, Floats, Status
+from analyzer.verdict.tables import PART, Account, Flags, Floats, Status
 from analyzer.verdict.vocabulary import Cause
 
 MUCH_MORE = 5.0
@@ -74,7 +74,8 @@ def never_filled(s: Situation) -> Floats:
     """Failed requests for which decode held room that was never filled, and nothing was published."""
     own = np.zeros(len(s.requests), bool)
     own[s.transfers.request[s.ledger.transfer[s.ledger.orphan & s.ledger.on_decode]]] = True
-    return where(s.failed & own[s.rows])
+    queued = s.exposed[:, PART["prefill_queue"]] > 0.5 * np.nan_to_num(s.of(s.requests.lasted))
+    return where(s.failed & own[s.rows] & ~queued)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:

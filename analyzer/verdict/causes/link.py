@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analyzer.baselines import SUPPLIED_GB_S
 from analyzer.occupancy import Occupancy, groups
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Codes, Flags, Floats
+from analyzer.verdict.tables import Codes, Flags, Floats, Transport
 
 ENOUGH = 12
 """Transfers needed to tell how time goes with concurrency."""
@@ -14,12 +15,17 @@ GROWS = 0.6
 """Slope of log(time per byte) against log(concurrency) from which on the path is shared: 1 is perfect sharing."""
 LINE_USE = 0.55
 """Share of the line rate in use from which on a path counts as full."""
+FULL_AT_LEAST = 0.4
+"""Share of what a path can carry that it must reach to be called full."""
 SMALL_BLOCK = 256 * 1024
 """Descriptors of fewer bytes are small: posting one costs more than moving it (10 µs at 25 GB/s)."""
 POST_SHARE = 0.35
 """Share of a transfer spent posting from which on posting dominates."""
 MOST_PER_DESCRIPTOR_S = 200e-6
 """Posting one descriptor never costs more by itself; beyond this the post call moves the bytes."""
+
+
+_LEAST = np.array([SUPPLIED_GB_S.get(Transport(number), np.nan) for number in range(len(Transport))])
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,14 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
         if own.sum() < ENOUGH:
             continue
         found = _slope(np.log(np.maximum(concurrency[own], 1.0)), beside_its_pair[own])
-        at_line = aggregate[own] >= LINE_USE * np.where(
-            np.isfinite(t.link_gb_s[own]), t.link_gb_s[own], np.inf
-        )
+        line = t.link_gb_s[own]
+        can = np.where(np.isfinite(line), line, _LEAST[t.transport[own]])
+        at_line = aggregate[own] >= LINE_USE * np.where(np.isfinite(line), line, np.inf)
+        # a path that carries far less than it can meanwhile is slow, however many share it
+        far_below = aggregate[own] < FULL_AT_LEAST * can
         slope[own] = found
-        shared[own] = (concurrency[own] >= 1.5) & ((found >= GROWS) | (at_line & (concurrency[own] >= 2)))
+        grows = (found >= GROWS) | (at_line & (concurrency[own] >= 2))
+        shared[own] = (concurrency[own] >= 1.5) & ~far_below & grows
     return Sharing(concurrency, shared, aggregate, slope)
 
 

@@ -5,5 +5,5 @@ SELECT
     lower(hex(trace_id)) AS TraceId,
     toDateTime(intDiv(min(start_ns), 1000000000), 'UTC') AS Start,
     toDateTime(intDiv(max(end_ns) + 999999999, 1000000000), 'UTC') AS End
-FROM spans
+FROM trace_windows
 GROUP BY trace_id
