@@ -1,4 +1,4 @@
-"""Which rule reads a span, plainly: by name, by the start of it, by scope and kind; and whether conditions hold."""
+"""Which rule reads a span, plainly: by name, by its start, by scope and kind; and whether conditions hold."""
 
 from collections.abc import Iterable, Sequence
 

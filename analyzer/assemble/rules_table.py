@@ -29,8 +29,9 @@ KV_NUMBERS = (
 """What a KV event says, in the order in which the SQL finds it."""
 
 _COLUMNS = (
-    "key", "prefix", "wanted", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt", "attempt_base",
-    "attempt_id", "dispatches", "intervals", "marks", "facts", "kv", "attributes", "events", "told",
+    "key", "prefix", "wanted", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt",
+    "attempt_base", "attempt_id", "dispatches", "intervals", "marks", "facts", "kv", "attributes", "events",
+    "told",
 )  # fmt: skip
 
 
