@@ -1,7 +1,7 @@
 """llm-d: its endpoint picker (EPP) and the prefill/decode sidecar, before vLLM or SGLang engines.
 
-Read off llm-d-router's source (August 2026). The sidecar starts decode from prefill's context, so decode nests under
-prefill: durations come from attributes, not from nesting.
+Read off llm-d-router's source (August 2026). The sidecar starts decode from prefill's context, so decode
+nests under prefill: durations come from attributes, not from nesting.
 """
 
 from collector.engines.rules import (
@@ -193,7 +193,8 @@ ADAPTER = Adapter(
     rules=_RULES,
     switch_on=(
         "EPP and sidecar: --tracing, OTEL_TRACES_EXPORTER=otlp (its default is console), "
-        "OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4317, OTEL_TRACES_SAMPLER_ARG=1 (the default keeps one in ten)"
+        "OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4317, "
+        "OTEL_TRACES_SAMPLER_ARG=1 (the default keeps one in ten)"
     ),
     checked_against="source of llm-d-router (August 2026), spans built in its shape",
     known_lies=(

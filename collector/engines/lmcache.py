@@ -26,7 +26,8 @@ def _span(
     )
 
 
-# A store may hold the first chunks alone, a retrieve what another request stored: neither waits for this one's prefill.
+# A store may hold the first chunks alone, a retrieve what another request stored:
+# neither waits for this one's prefill.
 _PARTLY = Source.DERIVED
 
 _CONNECTOR = (("connector", "=lmcache"),)
@@ -62,7 +63,8 @@ ADAPTER = Adapter(
     known_lies=(
         "no traceparent is taken over: its trace is joined by session id alone",
         "transfer.kernel_interval and transfer.staging are laid back to back, not where they happened",
-        "pd_allocation_timeout_sec is infinite by default: a hand-off may wait for ever, and only the log says so",
+        "pd_allocation_timeout_sec is infinite by default: a hand-off may wait for ever, "
+        "and only the log says so",
     ),
     unmapped=(
         UnmappedMetric("lmcache:time_to_retrieve", "a latency; read as a histogram"),

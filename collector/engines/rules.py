@@ -56,7 +56,7 @@ class KvEvent(StrEnum):
 
 
 NEXT_ATTEMPT = "@next"
-"""In place of an attribute that names the attempt: what is done before an attempt is sent off belongs to it."""
+"""In place of an attribute that names the attempt: what is done before one is sent off belongs to it."""
 
 
 class Root(IntEnum):
@@ -174,7 +174,7 @@ class SpanRule:
     """Attributes whose values name the request: spans that share one belong together."""
     id_form: IdForm = IdForm.EXACT
     calls: tuple[tuple[Where, Role], ...] = ()
-    """The role of the process that this (client) span called: its children play it, but for a router's own."""
+    """The role of the process that this (client) span called: its children play it, save a router's own."""
     plays: tuple[tuple[Where, Role], ...] = ()
     """The role of the process that emitted this span, when nothing better tells."""
     attempt: str = ""
@@ -186,7 +186,7 @@ class SpanRule:
     NEXT_ATTEMPT: that of the request's next span that says one.
     """
     dispatches: str = ""
-    """Event by which the router says that it sends an attempt off: each one ends that attempt's router queue."""
+    """Event by which the router says that it sends an attempt off: each ends that attempt's router queue."""
     intervals: tuple[Interval | Composite, ...] = ()
     marks: tuple[Mark, ...] = ()
     facts: tuple[Fact, ...] = ()

@@ -354,7 +354,7 @@ def dynamo(rng: random.Random) -> list[Span]:
 
 
 def sglang(rng: random.Random) -> list[Span]:
-    """A gateway that retries, and the legs of each attempt: roots, threads of several ranks, stages of any depth."""
+    """A gateway that retries, and the legs of each attempt: roots, threads of ranks, stages of any depth."""
     trace = _Trace(rng)
     gateway, engine = process(rng, ""), process(rng, rng.choice(("prefill", "decode", "", "")))
     root = _gateway_root(trace, gateway)
@@ -391,9 +391,9 @@ def _gateway_root(trace: _Trace, gateway: Process) -> Span:
 
 
 _STAGES = (
-    "tokenize", "api_server_dispatch", "prefill_bootstrap", "prefill_waiting", "prefill_forward", "chunked_prefill",
-    "prefill_transfer_kv_cache", "decode_bootstrap", "decode_transferred", "decode_waiting", "decode_forward",
-    "fake_output", "decode_loop", "mooncake_send", "request_process",
+    "tokenize", "api_server_dispatch", "prefill_bootstrap", "prefill_waiting", "prefill_forward",
+    "chunked_prefill", "prefill_transfer_kv_cache", "decode_bootstrap", "decode_transferred",
+    "decode_waiting", "decode_forward", "fake_output", "decode_loop", "mooncake_send", "request_process",
 )  # fmt: skip
 
 
@@ -403,7 +403,8 @@ def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: S
     attributes = {
         "rid": "ab12", "bootstrap_room": room, "gen_ai.response.model": "llama",
         "gen_ai.usage.completion_tokens": "7", "gen_ai.usage.prompt_tokens": rng.choice(NUMBERS),
-        "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40), "gen_ai.latency.e2e": _seconds(rng, 0, 40),
+        "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40),
+        "gen_ai.latency.e2e": _seconds(rng, 0, 40),
     }  # fmt: skip
     leg = trace.span(
         f"{role} Req ab12", engine, start, end, attributes=_some(rng, attributes), parent_id=gateway.span_id
@@ -413,7 +414,9 @@ def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: S
         label = f"{role.title()} Scheduler".strip()
         thread = trace.span(
             f"{label} [TP {rank}]", engine, start, end, parent_id=leg.span_id, status=rng.choice((0, 0, 2)),
-            attributes=_some(rng, {"thread_label": label, "type": "abort", "status_code": rng.choice(("500", "503"))}, 0.6),
+            attributes=_some(
+                rng, {"thread_label": label, "type": "abort", "status_code": rng.choice(("500", "503"))}, 0.6
+            ),
         )  # fmt: skip
         spans.append(thread)
         above = thread

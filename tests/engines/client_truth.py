@@ -34,7 +34,7 @@ class Seen:
 
 
 def pair(clients: list[Seen], rows: list[Row]) -> list[tuple[Seen, Row]]:
-    """Each client's request with the row of it: by name, among several the one that began when it was sent."""
+    """Each client's request with its row: by name, among several the one that began when it was sent."""
     left = {id(row): row for row in rows}
     pairs = []
     for client in sorted(clients, key=lambda client: (-client.names, client.sent_ns)):

@@ -29,7 +29,9 @@ def record(number: int = 1, base: float = UNIX, **more: object) -> dict[str, obj
     return {
         "ctx_server": "ctx:8001", "gen_server": "gen:8002", "disagg_server_arrival_time": base,
         "disagg_server_first_token_time": base + 0.06,
-        "ctx_perf_metrics": leg(arrival_time=2, first_scheduled_time=10, first_token_time=30, last_token_time=30),
+        "ctx_perf_metrics": leg(
+            arrival_time=2, first_scheduled_time=10, first_token_time=30, last_token_time=30
+        ),
         "gen_perf_metrics": leg(
             arrival_time=32, kv_cache_transfer_start=35, kv_cache_transfer_end=45, first_scheduled_time=50,
             first_token_time=58, last_token_time=100,
