@@ -1,6 +1,7 @@
 """What the pools were doing, rebuilt from timelines: who waited and ran where, and whether it had room.
 
-By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service time, whatever the arrivals.
+By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service time,
+whatever the arrivals.
 """
 
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ class Pools:
         for signal in ("running", "queue_depth", "kv_used_fraction"):
             if self.readings.series(signal, worker) is not None:
                 alive = np.isfinite(self.readings.read(signal, codes, at))
-                down = self.readings.read("up", codes, at) == 0
+                down: Flags = self.readings.read("up", codes, at) == 0
                 return alive & ~down
         r = self.requests
         own = np.sort(r.start[(r.prefill_worker == worker) | (r.decode_worker == worker)])

@@ -1,9 +1,9 @@
 """Shares of causes in every missed request, and what would have been without each cause.
 
-For a request that missed, each part's excess goes to the rules of that part in order. What the baseline of its
-own prompt leaves above the objective is the prompt's (`prefill_bound`); ordinary queueing in a pool with room is
-nobody's and is spread over what is known. TTFT's and TPOT's shares are weighed by how far each was missed, and
-add up to 1. A request nothing explains is `insufficient_evidence`.
+For a request that missed, each part's excess goes to the rules of that part in order. What the baseline of
+its own prompt leaves above the objective is the prompt's (`prefill_bound`); ordinary queueing in a pool with
+room is nobody's and is spread over what is known. TTFT's and TPOT's shares are weighed by how far each was
+missed, and add up to 1. A request nothing explains is `insufficient_evidence`.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from analyzer.verdict.causes import rules_of
 from analyzer.verdict.relay import ttft_without
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats
+from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats, Index
 from analyzer.verdict.vocabulary import Cause
 from collector.phases import TTFT_PARTS
 
@@ -49,9 +49,10 @@ class Attribution:
     """Rules with the seconds (or requests) they claimed in all."""
 
     @property
-    def primary(self) -> np.ndarray:  # type: ignore[type-arg]
+    def primary(self) -> Index:
         """Column of the largest share of each missed request."""
-        return self.shares.argmax(axis=1)
+        found: Index = self.shares.argmax(axis=1)
+        return found
 
 
 class _Ledger:

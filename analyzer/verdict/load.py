@@ -13,7 +13,7 @@ from analyzer.signals.histograms import HistogramSummary
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.readings import SIGNALS, Readings
-from analyzer.verdict.tables import ClockOffset, Codes, Requests, Transfers, Worker, table_fields
+from analyzer.verdict.tables import ClockOffset, Codes, Index, Requests, Transfers, Worker, table_fields
 from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
@@ -31,7 +31,7 @@ COUNTERS = (
     "late_kv_reads_total",
 )
 
-Raw = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+Raw = Mapping[str, np.ndarray]
 
 
 class Columns(Protocol):
@@ -185,12 +185,12 @@ def _transfers(raw: Raw, requests: Requests, origin_ns: int) -> Transfers:
     return take(found, np.flatnonzero(found.request >= 0))
 
 
-def take(table: Any, rows: np.ndarray) -> Any:  # type: ignore[type-arg]
+def take(table: Transfers, rows: Index) -> Transfers:
     """Return some rows of a table."""
-    return type(table)(**{name: getattr(table, name)[rows] for name in table_fields(type(table))})
+    return Transfers(**{name: getattr(table, name)[rows] for name in table_fields(Transfers)})
 
 
-def positions(keys: Codes, wanted: Codes) -> np.ndarray:  # type: ignore[type-arg]
+def positions(keys: Codes, wanted: Codes) -> Index:
     """Row of `keys` (rows, 2) that equals each row of `wanted`; -1 when there is none."""
     if not len(keys) or not len(wanted):
         return np.full(len(wanted), -1, np.intp)

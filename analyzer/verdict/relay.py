@@ -1,7 +1,7 @@
 """Lays a request's timeline again with parts of it shortened.
 
-A request's parts follow each other, but for two lanes that some systems run side by side: the prompt's own lane
-(wait, compute) and decode making room. Where the two overlap, the later end counts, so that
+A request's parts follow each other, but for two lanes that some systems run side by side: the prompt's own
+lane (wait, compute) and decode making room. Where the two overlap, the later end counts, so that
 shortening one lane helps only until the other one's end.
 """
 
@@ -34,4 +34,5 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Flo
     moved = np.fmax(prompt_end - in_prompt, room_end - in_room)
     elsewhere = removed.sum(axis=1) - in_prompt - removed[:, PART[ROOM_LANE]]
     laid = ttft - (join - moved) - elsewhere
-    return np.where(side_by_side & np.isfinite(laid), laid, plain)
+    found: Floats = np.where(side_by_side & np.isfinite(laid), laid, plain)
+    return found

@@ -44,7 +44,7 @@ def _times(s: Situation, members: Index) -> Floats:
 
 
 def _is_first(s: Situation, row: int) -> bool:
-    """Whether the pair's first transfer seen is its first: a side had just started, or nothing came before."""
+    """Whether the pair's first transfer seen is its first: a side just started, or nothing came before."""
     t = s.transfers
     started = [
         start

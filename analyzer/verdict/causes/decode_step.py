@@ -1,4 +1,4 @@
-"""Tokens come slower than the objective: a pool without room runs large batches, or a step simply takes that long."""
+"""Tokens come slower than the objective: a full pool runs large batches, or a step simply takes that long."""
 
 import numpy as np
 
@@ -8,7 +8,6 @@ from analyzer.verdict.rule import Rule, everything, where
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
-
 
 AS_EXPECTED = 1.15
 """A step within this factor of what its batch explains is not slow by itself."""
@@ -69,7 +68,7 @@ STARVED = Rule(
 )  # fmt: skip
 BOUND = Rule(
     Cause.DECODE_BOUND, ("tpot.running",), everything, explain,
-    "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams per worker, "
-    "speculative decoding, or another objective.",
+    "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams "
+    "per worker, speculative decoding, or another objective.",
     needs=("decode",), excludes="pools that are full, prompts in the steps, preemption", confidence=0.8,
 )  # fmt: skip

@@ -12,7 +12,7 @@ from analyzer.verdict.tables import Codes, Flags, Floats, Transport
 ENOUGH = 12
 """Transfers needed to tell how time goes with concurrency."""
 GROWS = 0.6
-"""Slope of log(time per byte) against log(concurrency) from which on the path is shared: 1 is perfect sharing."""
+"""Slope of log(time per byte) against log(concurrency) from which a path is shared: 1 is perfect sharing."""
 LINE_USE = 0.55
 """Share of the line rate in use from which on a path counts as full."""
 FULL_AT_LEAST = 0.4
@@ -111,7 +111,7 @@ def posting(s: Situation) -> tuple[Floats, Flags]:
 
 
 def descriptor_bound(s: Situation) -> Flags:
-    """Per transfer: time follows descriptors rather than bytes, at a cost a descriptor can have, of small blocks."""
+    """Per transfer: time follows descriptors, not bytes, at a cost a descriptor can have, of small blocks."""
     t = s.transfers
     took = t.seconds
     known = np.isfinite(took) & np.isfinite(t.descriptors) & (t.descriptors > 0)
@@ -123,7 +123,7 @@ def descriptor_bound(s: Situation) -> Flags:
     by_bytes = (
         _slope(np.log(of_bytes[known]), np.log(took[known])) if np.isfinite(of_bytes[known]).all() else np.nan
     )
-    if not slope >= GROWS or by_bytes >= GROWS and abs(by_bytes - slope) < 0.3:
+    if not slope >= GROWS or (by_bytes >= GROWS and abs(by_bytes - slope) < 0.3):
         return out
     few = float(np.quantile(t.descriptors[known], 0.25))
     cost = took / t.descriptors

@@ -27,7 +27,8 @@ MOST = 0.5
 def leaked(s: Situation) -> Flags:
     """Ledger rows that were not reclaimed although lease and limit are over."""
     held = s.ledger.state == State.HELD
-    return s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
+    found: Flags = s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
+    return found
 
 
 def leaked_on_decode(s: Situation) -> Flags:
@@ -61,11 +62,12 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     used = np.fmax.reduce([s.pools.kv_used(workers, since + part * (until - since)) for part in WITHIN])
     of_capacity = held / capacity
     of_content = held / np.maximum(held + alive, 1e-9)
-    # gauges may leave out blocks that are set aside; what the spans hold, and work that stands still, tell too
+    # gauges may leave out blocks set aside; what the spans hold, and work that stands still, tell too
     full = (used >= FULL_KV - 0.1) | ((held + alive) / capacity >= FULL_KV - 0.2) | still(s, on_decode)
     full |= ~np.isfinite(used) & ~np.isfinite(capacity)
     most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY, True) & (of_content >= MOST)
-    return (full & (most | (of_capacity >= MOST))).astype(np.float64)
+    filled: Flags = full & (most | (of_capacity >= MOST))
+    return filled.astype(np.float64)
 
 
 def still(s: Situation, on_decode: bool) -> Flags:
@@ -120,8 +122,8 @@ UNCLAIMED = Rule(
     ("prefill_queue",),
     partial(_claim, kind="unclaimed", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="unclaimed", on_decode=False),
-    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or renew it "
-    "by heartbeat, so that unread KV is given back sooner.",
+    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or "
+    "renew it by heartbeat, so that unread KV is given back sooner.",
     needs=("kv_release",),
     excludes="cache that has room; hand-offs that were read under another name or whose spans are late",
 )
@@ -130,8 +132,8 @@ LEAKED = Rule(
     ("prefill_queue",),
     partial(_claim, kind="leaked", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="leaked", on_decode=False),
-    "The producer does not give unread KV back: restart the worker that holds it now, and bound every hand-off "
-    "by a lease that is enforced without new traffic.",
+    "The producer does not give unread KV back: restart the worker that holds it now, and bound every "
+    "hand-off by a lease that is enforced without new traffic.",
     needs=("kv_release",),
     excludes="KV still within its lease",
 )
@@ -140,8 +142,8 @@ RESERVED = Rule(
     ("decode_queue",),
     partial(_claim, kind="reserved", on_decode=True, phase="decode_queue"),
     partial(explain, kind="reserved", on_decode=True),
-    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
-    "not come.",
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: "
+    "blocks are held for hand-offs that will not come.",
     needs=("decode_queue",),
     excludes="reservations that are filled; decode cache that has room",
 )
@@ -150,8 +152,8 @@ RESERVED_BEFORE_PREFILL = Rule(
     ("prefill_queue",),
     partial(_claim, kind="reserved", on_decode=True, phase="prefill_queue"),
     partial(explain, kind="reserved", on_decode=True),
-    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
-    "not come, and prefill waits for room on decode.",
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs "
+    "that will not come, and prefill waits for room on decode.",
     needs=("decode_queue",),
     excludes="prefill that computes all the while: then it is short itself",
 )

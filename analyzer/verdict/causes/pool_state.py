@@ -29,7 +29,8 @@ def siblings_idle(s: Situation, pool: str) -> Flags:
     alone = ~np.isfinite(levels).any(axis=0)
     levels[:, alone] = np.inf
     usual = np.nanmedian(levels, axis=0)
-    return (own >= 1.0) & (usual <= IDLE_SIBLING * own) & (usual < 1.0)
+    found: Flags = (own >= 1.0) & (usual <= IDLE_SIBLING * own) & (usual < 1.0)
+    return found
 
 
 def prefill_idle(s: Situation) -> Flags:
@@ -46,8 +47,8 @@ def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignor
 
 
 def held_for_decode(s: Situation) -> Flags:
-    """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or its cache
-    was full of finished prompts that decode had not taken; and decode was full.
+    """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or its
+    cache was full of finished prompts that decode had not taken; and decode was full.
     """
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
     used = s.pools.kv_used(s.prefill_worker, until)
@@ -65,7 +66,7 @@ def decode_is_full(s: Situation) -> Flags:
     if not len(workers):
         return np.zeros(len(s.rows), bool)
     used = np.stack([_kv(s, code, until) for code in workers.tolist()])
-    full = (used >= FULL_KV).mean(axis=0) > 0.5
+    full: Flags = (used >= FULL_KV).mean(axis=0) > 0.5
     own_full, _ = s.decode_full
     return full | own_full
 
