@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Which rule reads a span, plainly: by name, by the start of it, by scope and kind."""
-=======
-"""Which rule reads a span, plainly: by name, by its start, by scope and kind; and whether conditions hold."""
->>>>>>> lint
 
 from collections.abc import Iterable, Sequence
 

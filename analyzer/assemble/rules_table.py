@@ -29,7 +29,6 @@ KV_NUMBERS = (
 """What a KV event says, in the order in which the SQL finds it."""
 
 _COLUMNS = (
-<<<<<<< HEAD
     "key",
     "prefix",
     "wanted",
@@ -51,12 +50,6 @@ _COLUMNS = (
     "events",
     "told",
 )
-=======
-    "key", "prefix", "wanted", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt",
-    "attempt_base", "attempt_id", "dispatches", "intervals", "marks", "facts", "kv", "attributes", "events",
-    "told",
-)  # fmt: skip
->>>>>>> lint
 
 
 def covers_mask(phases: Iterable[Phase]) -> int:

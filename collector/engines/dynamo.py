@@ -65,14 +65,9 @@ _HTTP_REQUEST = SpanRule(
         Fact("outcome", value="cancelled", where=(("request.outcome", "cancelled"),)),
         Fact("outcome", value="interrupted", where=(("request.outcome", "error"), ("ttft_ms", "*"))),
         Fact("outcome", value="error", where=(("request.outcome", "error"), ("ttft_ms", ""))),
-<<<<<<< HEAD
         # Without an outcome of its own (1.4, and lifecycle mode, which says it elsewhere): a span can end
         # in error
         # although every token came, and does when the client leaves.
-=======
-        # Without an outcome of its own (1.4, and lifecycle mode, which says it elsewhere): a span can end in
-        # error although every token came, and does when the client leaves.
->>>>>>> lint
         Fact(
             "outcome",
             value="interrupted",

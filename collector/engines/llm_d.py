@@ -193,13 +193,8 @@ ADAPTER = Adapter(
     rules=_RULES,
     switch_on=(
         "EPP and sidecar: --tracing, OTEL_TRACES_EXPORTER=otlp (its default is console), "
-<<<<<<< HEAD
         "OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4317, OTEL_TRACES_SAMPLER_ARG=1 (the default keeps "
         "one in ten)"
-=======
-        "OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4317, "
-        "OTEL_TRACES_SAMPLER_ARG=1 (the default keeps one in ten)"
->>>>>>> lint
     ),
     checked_against="source of llm-d-router (August 2026), spans built in its shape",
     known_lies=(

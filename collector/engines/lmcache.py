@@ -26,13 +26,8 @@ def _span(
     )
 
 
-<<<<<<< HEAD
 # A store may hold the first chunks alone, a retrieve what another request stored: neither waits for this
 # one's prefill.
-=======
-# A store may hold the first chunks alone, a retrieve what another request stored:
-# neither waits for this one's prefill.
->>>>>>> lint
 _PARTLY = Source.DERIVED
 
 _CONNECTOR = (("connector", "=lmcache"),)
@@ -68,13 +63,8 @@ ADAPTER = Adapter(
     known_lies=(
         "no traceparent is taken over: its trace is joined by session id alone",
         "transfer.kernel_interval and transfer.staging are laid back to back, not where they happened",
-<<<<<<< HEAD
         "pd_allocation_timeout_sec is infinite by default: a hand-off may wait for ever, and only "
         "the log says so",
-=======
-        "pd_allocation_timeout_sec is infinite by default: a hand-off may wait for ever, "
-        "and only the log says so",
->>>>>>> lint
     ),
     unmapped=(
         UnmappedMetric("lmcache:time_to_retrieve", "a latency; read as a histogram"),

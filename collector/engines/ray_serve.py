@@ -1,13 +1,8 @@
 """Ray Serve LLM: decode as the orchestrator, ingress → decode deployment → prefill deployment.
 
 Read off live runs of Ray Serve 2.60.0 with deployments shaped on ray.llm's, and its source: there the
-<<<<<<< HEAD
 deployments are named `Prefill:…` and `Decode:…`. The engine runs inside the replica: between prefill's
 reply and the first token nothing is timed.
-=======
-deployments are named `Prefill:…` and `Decode:…`. The engine runs inside the replica: between prefill's reply
-and the first token nothing is timed.
->>>>>>> lint
 """
 
 from collector.engines.rules import (

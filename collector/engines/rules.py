@@ -56,11 +56,7 @@ class KvEvent(StrEnum):
 
 
 NEXT_ATTEMPT = "@next"
-<<<<<<< HEAD
 """Instead of an attribute that names the attempt: what is done before one is sent off belongs to it."""
-=======
-"""In place of an attribute that names the attempt: what is done before one is sent off belongs to it."""
->>>>>>> lint
 
 
 class Root(IntEnum):
@@ -178,11 +174,7 @@ class SpanRule:
     """Attributes whose values name the request: spans that share one belong together."""
     id_form: IdForm = IdForm.EXACT
     calls: tuple[tuple[Where, Role], ...] = ()
-<<<<<<< HEAD
     """The role of the process that this span called: its children play it, but for a router's own."""
-=======
-    """The role of the process that this (client) span called: its children play it, save a router's own."""
->>>>>>> lint
     plays: tuple[tuple[Where, Role], ...] = ()
     """The role of the process that emitted this span, when nothing better tells."""
     attempt: str = ""
@@ -194,11 +186,7 @@ class SpanRule:
     NEXT_ATTEMPT: that of the request's next span that says one.
     """
     dispatches: str = ""
-<<<<<<< HEAD
     """Event by which the router says that it sends an attempt off: it ends that attempt's router queue."""
-=======
-    """Event by which the router says that it sends an attempt off: each ends that attempt's router queue."""
->>>>>>> lint
     intervals: tuple[Interval | Composite, ...] = ()
     marks: tuple[Mark, ...] = ()
     facts: tuple[Fact, ...] = ()

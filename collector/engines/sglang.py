@@ -171,26 +171,16 @@ ADAPTER = Adapter(
         "--trace-modules request,mooncake --enable-metrics, with SGLANG_TRACE_LEVEL=3"
     ),
     checked_against=(
-<<<<<<< HEAD
         "source of SGLang 0.5.23, spans built in its shape; metrics against live captures of "
         "sglang-router 0.3.2 "
         "and smg 1.13.0"
-=======
-        "source of SGLang 0.5.23, spans built in its shape; "
-        "metrics against live captures of sglang-router 0.3.2 and smg 1.13.0"
->>>>>>> lint
     ),
     known_lies=(
         "num_decode_prealloc_queue_reqs on decode counts requests whose prefill has not finished",
         "kv_transfer_speed_gb_s divides by the last chunk's time alone when the backend tells no other",
         "every tensor-parallel rank repeats the same transfers and the same stage spans",
-<<<<<<< HEAD
         "decode_transferred runs from the moment decode is ready: it holds the remote prefill, not "
         "wire time alone",
-=======
-        "decode_transferred runs from the moment decode is ready: it holds the remote prefill, "
-        "not wire time alone",
->>>>>>> lint
         "prefill_transfer_kv_cache is not emitted when the transfer fails, and starts after the last chunk",
         "trace ids that SGLang makes have an upper half of zeros",
         "the mooncake sender has a trace of its own, tied to the request by the bootstrap room alone",

@@ -1,14 +1,8 @@
 """SGLang's spans: a root a leg, a span a thread (each rank has its own), a span a stage.
 
-<<<<<<< HEAD
 Read off SGLang 0.5.23's source. Legs share a trace when a router passes one traceparent to both; else the
 bootstrap room joins them, as it joins the mooncake sender's trace, and tells a retry's legs from the first
 attempt's.
-=======
-Read off SGLang 0.5.23's source. Legs share a trace when a router passes one traceparent to both; else
-the bootstrap room joins them, as it joins the mooncake sender's trace, and tells a retry's legs from those of
-the first attempt.
->>>>>>> lint
 """
 
 from collector.engines.rules import (

@@ -1,12 +1,7 @@
 """SGLang's gateways: sglang-router and its successor smg.
 
-<<<<<<< HEAD
 Read off live runs of sglang-router 0.3.2 and smg 1.13.0. One span a request, whatever the path; the two
 legs are sent off at once, and each attempt leaves an event. Their metrics are with SGLang's.
-=======
-Read off live runs of sglang-router 0.3.2 and smg 1.13.0. One span a request, whatever the path; the two legs
-are sent off at once, and each attempt leaves an event. Their metrics are with SGLang's.
->>>>>>> lint
 """
 
 from collector.engines.rules import END, START, Adapter, Fact, Instant, Mark, Role, Root, SpanRule
@@ -30,13 +25,8 @@ _HTTP_REQUEST = SpanRule(
     dispatches=_SENT,
     marks=(
         Mark("request_start", START),
-<<<<<<< HEAD
         # The older gateway's span may end seconds after the client has its answer: the engine's end goes
         # before it.
-=======
-        # The older gateway's span may end seconds after the client has its answer:
-        # the engine's end goes before it.
->>>>>>> lint
         Mark("request_end", END, where=(("path", "*"),)),
         Mark("request_end", END, rank=3, where=(("path", ""),)),
         Mark("decode_dispatch", Instant(f"event:{_SENT}")),
@@ -69,13 +59,8 @@ ADAPTER = Adapter(
         "sglang-router 0.3.2 drops the client's traceparent and starts a trace of its own; smg continues it",
         "sglang-router 0.3.2 ends spans late (3512 ms where the client saw 1025) and never sets their status",
         "latency stops at the response's headers on streams",
-<<<<<<< HEAD
         "a client that leaves: 499 from smg while it waits, 200 once the stream runs; no "
         "status_code from 0.3.2",
-=======
-        "a client that leaves: 499 from smg while it waits, 200 once the stream runs; "
-        "no status_code from 0.3.2",
->>>>>>> lint
         "retries keep the traceparent; only the bootstrap room tells the attempts apart",
         "no first token is reported: without engine traces a 200 says nothing of how the stream ended",
     ),

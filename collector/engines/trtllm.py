@@ -1,16 +1,8 @@
-<<<<<<< HEAD
 """TensorRT-LLM disaggregated: the proxy's span, `/perf_metrics`, and both sides' metrics.
 
 Read off its source. The proxy's names carry no prefix, so each is read only where its context says so. The
 records of `/perf_metrics` come in as spans (`collector/receive/formats/trtllm_perf_metrics.py`): the best
 breakdown there is.
-=======
-"""TensorRT-LLM disaggregated: the proxy's span, each request's `/perf_metrics`, and both sides' metrics.
-
-Read off its source. The proxy's names carry no prefix, so each is read only where its context says so.
-The records of `/perf_metrics` come in as spans (`collector/receive/formats/trtllm_perf_metrics.py`):
-the best breakdown there is.
->>>>>>> lint
 """
 
 from collector.engines.rules import (
@@ -157,26 +149,16 @@ ADAPTER = Adapter(
     rules=(_PROXY, *_RECORD_RULES),
     switch_on=(
         "otlp_config.otlp_traces_endpoint in the disaggregated server's configuration; "
-<<<<<<< HEAD
         "return_perf_metrics: true and "
         "perf_metrics_max_requests, then poll /perf_metrics and import the answers; scrape "
         "/prometheus/metrics"
-=======
-        "return_perf_metrics: true and perf_metrics_max_requests, "
-        "then poll /perf_metrics and import the answers; scrape /prometheus/metrics"
->>>>>>> lint
     ),
     checked_against="source, spans and records built in its shape",
     known_lies=(
         "no metric tells of KV transfers or of KV that expired",
         "the context and generation servers' legs may not share the proxy's trace",
-<<<<<<< HEAD
         "/perf_metrics gives each record once, on a clock of its own, and drops those beyond "
         "perf_metrics_max_requests",
-=======
-        "/perf_metrics gives each record once, on a clock of its own, "
-        "and drops those beyond perf_metrics_max_requests",
->>>>>>> lint
         "a retry makes a new disagg_request_id",
     ),
     signals=_SIGNALS,

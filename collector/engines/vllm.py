@@ -375,13 +375,8 @@ ADAPTER = Adapter(
         "decode's queue time includes the wait for KV",
         "span ids collide between instances",
         "the router's latency and metrics stop at the response's headers",
-<<<<<<< HEAD
         "a stream broken by a dead decode worker still shows 200; aborted requests often leave no "
         "engine span",
-=======
-        "a stream broken by a dead decode worker still shows 200; "
-        "aborted requests often leave no engine span",
->>>>>>> lint
         "time_in_queue leaves out the hand-off from the API process to the engine core",
         "decode may read KV after its lease: the answer is complete, only "
         "nixl_num_notifications_after_expiry tells",

@@ -354,11 +354,7 @@ def dynamo(rng: random.Random) -> list[Span]:
 
 
 def sglang(rng: random.Random) -> list[Span]:
-<<<<<<< HEAD
     """A gateway that retries, and each attempt's legs: roots, threads of several ranks, nested stages."""
-=======
-    """A gateway that retries, and the legs of each attempt: roots, threads of ranks, stages of any depth."""
->>>>>>> lint
     trace = _Trace(rng)
     gateway, engine = process(rng, ""), process(rng, rng.choice(("prefill", "decode", "", "")))
     root = _gateway_root(trace, gateway)
@@ -395,7 +391,6 @@ def _gateway_root(trace: _Trace, gateway: Process) -> Span:
 
 
 _STAGES = (
-<<<<<<< HEAD
     "tokenize",
     "api_server_dispatch",
     "prefill_bootstrap",
@@ -412,19 +407,12 @@ _STAGES = (
     "mooncake_send",
     "request_process",
 )
-=======
-    "tokenize", "api_server_dispatch", "prefill_bootstrap", "prefill_waiting", "prefill_forward",
-    "chunked_prefill", "prefill_transfer_kv_cache", "decode_bootstrap", "decode_transferred",
-    "decode_waiting", "decode_forward", "fake_output", "decode_loop", "mooncake_send", "request_process",
-)  # fmt: skip
->>>>>>> lint
 
 
 def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: Span) -> list[Span]:
     rng = trace.rng
     start, end = trace.stretch(0, 40)
     attributes = {
-<<<<<<< HEAD
         "rid": "ab12",
         "bootstrap_room": room,
         "gen_ai.response.model": "llama",
@@ -433,13 +421,6 @@ def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: S
         "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40),
         "gen_ai.latency.e2e": _seconds(rng, 0, 40),
     }
-=======
-        "rid": "ab12", "bootstrap_room": room, "gen_ai.response.model": "llama",
-        "gen_ai.usage.completion_tokens": "7", "gen_ai.usage.prompt_tokens": rng.choice(NUMBERS),
-        "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40),
-        "gen_ai.latency.e2e": _seconds(rng, 0, 40),
-    }  # fmt: skip
->>>>>>> lint
     leg = trace.span(
         f"{role} Req ab12", engine, start, end, attributes=_some(rng, attributes), parent_id=gateway.span_id
     )
@@ -447,7 +428,6 @@ def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: S
     for rank in range(rng.choice((1, 1, 2))):
         label = f"{role.title()} Scheduler".strip()
         thread = trace.span(
-<<<<<<< HEAD
             f"{label} [TP {rank}]",
             engine,
             start,
@@ -458,13 +438,6 @@ def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: S
                 rng, {"thread_label": label, "type": "abort", "status_code": rng.choice(("500", "503"))}, 0.6
             ),
         )
-=======
-            f"{label} [TP {rank}]", engine, start, end, parent_id=leg.span_id, status=rng.choice((0, 0, 2)),
-            attributes=_some(
-                rng, {"thread_label": label, "type": "abort", "status_code": rng.choice(("500", "503"))}, 0.6
-            ),
-        )  # fmt: skip
->>>>>>> lint
         spans.append(thread)
         above = thread
         for stage in rng.sample(_STAGES, rng.randint(0, 6)):

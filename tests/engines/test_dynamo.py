@@ -108,7 +108,6 @@ def test_a_migration_is_a_second_attempt_of_one_request_and_costs_ttft_only_befo
 ):
     out = Emitter()
     about = {
-<<<<<<< HEAD
         "request_id": "u-1",
         "uri": "/v1/chat/completions",
         "model": "tiny",
@@ -118,12 +117,6 @@ def test_a_migration_is_a_second_attempt_of_one_request_and_costs_ttft_only_befo
         "decode_worker_id": DEAD,
         "request.outcome": "success",
     }
-=======
-        "request_id": "u-1", "uri": "/v1/chat/completions", "model": "tiny", "ttft_ms": str(ttft_ms),
-        "output_tokens": "20", "prefill_worker_id": "7", "decode_worker_id": DEAD,
-        "request.outcome": "success",
-    }  # fmt: skip
->>>>>>> lint
     events = [("request received", 0, {}), ("Stream disconnected, recreating stream", 60, {})]
     root = out.span(
         "dynamo-frontend", "http-request", 0, 140, about, parent=caller(5), events=events, error=True

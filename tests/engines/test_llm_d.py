@@ -93,18 +93,12 @@ def test_decode_nested_under_prefill_is_not_taken_for_prefill(store, names, pref
     assert plausible(row)
     assert (row["outcome"], row["ttft_ns"], row["complete"]) == ("ok", 100 * MS, 1)
     assert exposed(row) == {
-<<<<<<< HEAD
         "router_queue": 14,
         "prefill_queue": 10,
         "prefill_compute": 40,
         "unattributed": 31,
         "first_decode_step": 5,
     }
-=======
-        "router_queue": 14, "prefill_queue": 10, "prefill_compute": 40, "unattributed": 31,
-        "first_decode_step": 5,
-    }  # fmt: skip
->>>>>>> lint
     held = {covers: ns / MS for covers, ns, _ in row["composites"]}
     assert held[("kv_transfer", "decode_queue", "kv_import")] == 15
     assert (row["prefill_worker"], row["decode_worker"]) == ("10.0.0.4:8000", "10.0.0.9:8000")

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """SGLang legs in the shape of its source: behind a gateway, apart, retried, aborted."""
-=======
-"""SGLang legs shaped as in its source: roots, threads, stages; behind a gateway, apart, retried, aborted."""
->>>>>>> lint
 
 from collections.abc import Mapping
 
@@ -16,14 +12,8 @@ from tests.engines.emitter import MS, Emitter, at_ms, caller, exposed
 SENT = "Sending concurrent requests"
 
 PREFILL = (
-<<<<<<< HEAD
     ("tokenize", 1, 3), ("api_server_dispatch", 3, 4), ("prefill_prepare", 4, 5), ("prefill_bootstrap", 5,
     10), ("prefill_waiting", 10, 20), ("prefill_forward", 20, 50), ("prefill_transfer_kv_cache", 50, 62),
-=======
-    ("tokenize", 1, 3), ("api_server_dispatch", 3, 4), ("prefill_prepare", 4, 5),
-    ("prefill_bootstrap", 5, 10), ("prefill_waiting", 10, 20), ("prefill_forward", 20, 50),
-    ("prefill_transfer_kv_cache", 50, 62),
->>>>>>> lint
 )  # fmt: skip
 DECODE = (
     ("tokenize", 1, 4), ("api_server_dispatch", 4, 5), ("decode_prepare", 5, 6), ("decode_bootstrap", 6, 12),
@@ -47,19 +37,12 @@ def leg(
     attributes = {"rid": f"{room:032x}", "module": "sglang::request", "bootstrap_room": hex(room)}
     if role == "decode" and not abort:
         attributes |= {
-<<<<<<< HEAD
             "gen_ai.latency.time_to_first_token": 0.073,
             "gen_ai.latency.e2e": 0.110,
             "gen_ai.usage.completion_tokens": 8,
             "gen_ai.usage.prompt_tokens": 900,
             "gen_ai.response.model": "llama",
         }
-=======
-            "gen_ai.latency.time_to_first_token": 0.073, "gen_ai.latency.e2e": 0.110,
-            "gen_ai.usage.completion_tokens": 8, "gen_ai.usage.prompt_tokens": 900,
-            "gen_ai.response.model": "llama",
-        }  # fmt: skip
->>>>>>> lint
     name = f"{role} Req {attributes['rid'][:8]}"
     root = out.span("sglang", name, at, at + end, attributes, parent=parent)
     front = {"host_id": "9f3c", "pid": 7, "thread_label": f"{label} Tokenizer"}
@@ -69,7 +52,6 @@ def leg(
     for rank in range(ranks):
         about = {"tp_rank": rank, "pp_rank": 0, "dp_rank": 0, "thread_label": f"{label} Scheduler"}
         scheduler = out.span(
-<<<<<<< HEAD
             "sglang",
             f"{label} Scheduler [TP {rank}] [PP 0] [DP 0] (host:9f3c | pid:{rank})",
             at + 4,
@@ -78,11 +60,6 @@ def leg(
             parent=root,
             error=bool(abort),
         )
-=======
-            "sglang", f"{label} Scheduler [TP {rank}] [PP 0] [DP 0] (host:9f3c | pid:{rank})",
-            at + 4, at + end, {**about, **(abort or {})}, parent=root, error=bool(abort),
-        )  # fmt: skip
->>>>>>> lint
         for stage, start, stop in stages[2 : 4 if abort else None]:
             stage_span = out.span("sglang", stage, at + start, at + stop, parent=scheduler)
             if stage == "prefill_forward":
@@ -91,7 +68,6 @@ def leg(
                 out.span("sglang", "fake_output", at + 70, at + 73, parent=stage_span)
                 for step in range(3):
                     out.span(
-<<<<<<< HEAD
                         "sglang",
                         "decode_loop",
                         at + 73 + step,
@@ -99,11 +75,6 @@ def leg(
                         {"decode_ct": step},
                         parent=stage_span,
                     )
-=======
-                        "sglang", "decode_loop", at + 73 + step, at + 74 + step, {"decode_ct": step},
-                        parent=stage_span,
-                    )  # fmt: skip
->>>>>>> lint
 
 
 def gateway(out: Emitter, sends: tuple[float, ...], end: float, status: str = "200") -> SpanContext:
@@ -261,17 +232,11 @@ def test_a_unified_engine_is_one_process_that_does_both(store):
     about = {"thread_label": "Scheduler", "tp_rank": 0}
     thread = out.span("sglang", "Scheduler [TP 0] (host:9f3c | pid:1)", 0, 90, about, parent=root)
     for stage, start, end in (
-<<<<<<< HEAD
         ("request_process", 0, 2),
         ("prefill_waiting", 2, 10),
         ("prefill_forward", 10, 50),
         ("decode_forward", 50, 90),
     ):
-=======
-        ("request_process", 0, 2), ("prefill_waiting", 2, 10),
-        ("prefill_forward", 10, 50), ("decode_forward", 50, 90),
-    ):  # fmt: skip
->>>>>>> lint
         out.span("sglang", stage, start, end, parent=thread)
 
     (row,) = assembled(store, out)

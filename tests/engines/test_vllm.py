@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """vLLM's traps: clocks that mix, ids that change, late span ends, what the router drops."""
-=======
-"""vLLM's traps, captured or in shape: clocks that mix, ids that change, late ends, what the router drops."""
->>>>>>> lint
 
 import pytest
 from opentelemetry.trace import SpanContext, SpanKind
@@ -41,7 +37,6 @@ def router(out: Emitter, end: float = 130, status: str = "200", late: float = 0)
     if status:
         about["http.response.status_code"] = status
     server = out.span(
-<<<<<<< HEAD
         "vllm-router",
         "POST /v1/completions",
         0,
@@ -51,11 +46,6 @@ def router(out: Emitter, end: float = 130, status: str = "200", late: float = 0)
         kind=SpanKind.SERVER,
         scope="vllm-router",
     )
-=======
-        "vllm-router", "POST /v1/completions", 0, end, about, parent=caller(1), kind=SpanKind.SERVER,
-        scope="vllm-router",
-    )  # fmt: skip
->>>>>>> lint
     legs = [server]
     for phase, start, stop, port in (("prefill", 1, 42, "8100"), ("decode", 45, 128, "8200")):
         said = {"vllm.request_phase": phase, "server.address": "127.0.0.1", "server.port": port}

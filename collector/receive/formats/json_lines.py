@@ -1,11 +1,6 @@
 """JSON lines: plain OTLP exports (as the Collector's file exporter writes them), captures that wrap one under
-<<<<<<< HEAD
 `req` or `body`, Dynamo request traces, and TensorRT-LLM's perf metrics. A file that is one JSON document
 is read too.
-=======
-`req` or `body`, Dynamo request traces, and TensorRT-LLM's perf metrics.
-A file that is one JSON document is read too.
->>>>>>> lint
 """
 
 import io

@@ -1,16 +1,9 @@
 """TensorRT-LLM's `/perf_metrics` records of disaggregated requests as OTLP spans.
 
-<<<<<<< HEAD
 One trace a record: the request as the proxy timed it, and below it what either server did. Ids come from
 the record, so that importing twice changes nothing. The servers tell times in seconds on the proxy's
 steady clock; an answer that was kept as `{"polled_unix_s": …, "polled_steady_s": …, "perf_metrics": […]}`
 says what time that was.
-=======
-One trace a record: the request as the proxy timed it, and below it what either server did. Ids come from the
-record, so that importing twice changes nothing. The servers tell times in seconds on the proxy's steady
-clock; an answer that was kept as `{"polled_unix_s": …, "polled_steady_s": …, "perf_metrics": […]}` says
-what time that was.
->>>>>>> lint
 """
 
 import hashlib
@@ -41,11 +34,7 @@ def is_perf_metrics(document: Any) -> bool:
 
 
 def records(document: Any) -> Iterator[tuple[Any, float]]:
-<<<<<<< HEAD
     """(record, seconds from its times to Unix time) of whatever form the document has. Raises BadBody."""
-=======
-    """(record, seconds to add to its times for Unix time), whatever form the document has. Raises BadBody."""
->>>>>>> lint
     if isinstance(document, list):
         yield from ((record, 0.0) for record in document)
     elif isinstance(document.get("perf_metrics"), list):
@@ -153,7 +142,6 @@ class _Trace:
         span_id = hashlib.sha256(self._trace_id + f"{suffix}:{start}".encode()).digest()[:8]
         resource.scope_spans.add().spans.append(
             Span(
-<<<<<<< HEAD
                 trace_id=self._trace_id,
                 span_id=span_id,
                 name=f"{SPAN_NAME}{suffix}",
@@ -161,11 +149,6 @@ class _Trace:
                 start_time_unix_nano=start,
                 end_time_unix_nano=end,
                 attributes=attributes,
-=======
-                trace_id=self._trace_id, span_id=span_id, name=f"{SPAN_NAME}{suffix}",
-                kind=Span.SPAN_KIND_SERVER,
-                start_time_unix_nano=start, end_time_unix_nano=end, attributes=attributes,
->>>>>>> lint
                 events=[Span.Event(name=name, time_unix_nano=ns) for name, ns in events if ns],
             )
         )
