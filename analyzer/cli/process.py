@@ -78,6 +78,7 @@ class Process:
                 ready=self._readiness,
                 settings=settings,
                 assembled=lambda: self._assembler.progress().taken,
+                waiting=lambda: self._receiver.backlog_bytes if self._receiver else 0,
             )
             app = create_app(services)
             mount(app)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import grpc
-import httpx
 import pytest
 
 from tests.integration.running import FREE, bodies, pdscope, send, serving
@@ -95,25 +93,6 @@ def test_a_disk_without_space_is_named(tmp_path: Path) -> None:
         _refused("serve", "--data", disk / "data", *FREE, says=(str(disk / "data"), "no space"))
         _fill(disk)
         _refused("serve", "--data", disk / "new", *FREE, says=(str(disk / "new"), "space"))
-
-
-@as_root
-def test_a_disk_that_fills_refuses_exports_and_recovers(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    exports = bodies(CAPTURE)
-    with _file_system(disk, "48m"), serving(disk / "data", log=tmp_path / "log") as server:
-        _fill(disk)
-        with pytest.raises(grpc.RpcError) as refused:
-            send(server, exports[:1])
-        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
-        assert httpx.get(f"{server.api}/healthz").status_code == 200
-        (disk / "filler").unlink()
-        send(server, exports)
-        server.settle()
-        assert len(server.requests()) == 20
-        log = server.log.read_text()
-        assert "no space is left on the disk" in log
-        assert "Traceback" not in log
 
 
 def test_a_second_process_names_the_first_and_leaves_it_alone(tmp_path: Path) -> None:
