@@ -1,4 +1,4 @@
-"""What surrounds the engines: DCGM, node exporter, kube-state-metrics, process metrics, llm-d's scheduler.
+"""What surrounds the engines: DCGM, node exporter, kube-state-metrics, process metrics, web servers.
 
 These name the machine or the pod that they watch; it is the worker when it carries the same name.
 """
@@ -81,7 +81,7 @@ _WEB = (
 
 ADAPTER = Adapter(
     name="infrastructure",
-    title="DCGM, node exporter, kube-state-metrics, llm-d's scheduler",
+    title="DCGM, node exporter, kube-state-metrics, web servers",
     rules=(),
     switch_on="send the exporters' metrics through an OpenTelemetry Collector to HOST:4317",
     checked_against="the exporters' documentation",
