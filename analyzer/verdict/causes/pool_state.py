@@ -64,12 +64,6 @@ def decode_is_full(s: Situation) -> Flags:
     workers = s.pools.decode_workers
     if not len(workers):
         return np.zeros(len(s.rows), bool)
-    used = np.stack([_kv(s, code, until) for code in workers.tolist()])
-    full = (used >= FULL_KV).mean(axis=0) > 0.5
+    each = [s.pools.decode_kv_full(np.full(len(until), code, np.uint64), until) for code in workers.tolist()]
     own_full, _ = s.decode_full
-    return full | own_full
-
-
-def _kv(s: Situation, code: int, at: Floats) -> Floats:
-    workers: Codes = np.full(len(at), code, np.uint64)
-    return s.pools.kv_used(workers, at)
+    return (np.mean(each, axis=0) > 0.5) | own_full
