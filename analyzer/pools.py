@@ -19,6 +19,10 @@ AT_CAP = 0.95
 """A worker that runs this fraction of the most it ever ran is at its cap, if others wait."""
 SERVED_AROUND_S = 60.0
 """Without gauges a worker counts as there when it served a request so shortly before and after."""
+STEPS_OF_ROOM = 3.0
+"""A shorter wait than so many steps is being taken in, not waiting for room."""
+ALIVE_LEAST = 0.6
+"""Share of a full cache that running requests must hold for decode itself to be what is short."""
 LONG_WAIT_STEPS = 20.0
 """A hand-over's control path takes a few steps; a wait of more, with others waiting too, is for room."""
 
@@ -53,9 +57,20 @@ class Pools:
 
     @cached_property
     def decode_waiting(self) -> Occupancy:
-        """Requests in the queue of each decode worker."""
+        """Requests that wait for room on each decode worker."""
+        return Occupancy(self.requests.decode_worker, *self.room_wait)
+
+    @cached_property
+    def room_wait(self) -> tuple[Floats, Floats]:
+        """From when to when each request waited for room on decode, and for nothing else.
+
+        Where decode has a request while prefill still computes it, and keeps it until after that, it waits
+        for the prompt first: only what comes after the prompt's end is a wait for room.
+        """
         r = self.requests
-        return Occupancy(r.decode_worker, r.began("decode_queue"), r.ended("decode_queue"))
+        since, until, prompt = r.began("decode_queue"), r.ended("decode_queue"), r.ended("prefill_compute")
+        behind = np.isfinite(prompt) & (until >= prompt)
+        return np.where(behind, np.fmax(since, np.minimum(prompt, until)), since), until
 
     @cached_property
     def decode_running(self) -> Occupancy:
@@ -155,7 +170,7 @@ class Pools:
         """
         middle = (since + until) / 2
         used = np.fmax(self.kv_used(workers, until), self.kv_used(workers, middle))
-        by_kv = used >= FULL_KV
+        by_kv = (used >= FULL_KV) & (until - since > STEPS_OF_ROOM * self.step_time)
         long_wait = until - since > max(0.25, 10 * self.step_time)
         running = self.readings.read("running", workers, middle)
         most = self._most(workers, "running")
@@ -170,6 +185,18 @@ class Pools:
         )
         said = by_kv | by_slots | in_line
         return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known
+
+    def decode_kv_full(self, workers: Codes, at: Floats) -> Flags:
+        """Whether each decode worker's cache is full of requests that run there.
+
+        Where decode makes room before prefill computes, its gauge is high because of prefill's backlog: what
+        is held for requests that have arrived must be most of it.
+        """
+        used = self.kv_used(workers, at)
+        arrived = self.decode_held.level(workers, at) / self.kv_capacity(workers)
+        peak = np.maximum(_peaks(self.decode_running, workers), 1.0)
+        alive = np.where(np.isfinite(arrived), arrived, self.decode_running.level(workers, at) / peak)
+        return (used >= FULL_KV) & (alive >= ALIVE_LEAST)
 
     def _most(self, workers: Codes, signal: str) -> Floats:
         out = np.full(len(workers), np.nan)

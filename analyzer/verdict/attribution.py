@@ -22,6 +22,8 @@ TRIFLE = 0.03
 """A cause with less of a miss is left out of it, and the others fill its place."""
 SIGNIFICANT = 0.04
 """A cause of less than this share of the objective's TTFT is scatter that any request has."""
+STUCK = 0.8
+"""A request without a token that spent this share of its age for one cause would have gone on without it."""
 UNEXPLAINED = 0.4
 """A transfer this share of which is excess that no rule claims is a question, not scatter."""
 COMPUTE_RULES = 0.4
@@ -181,13 +183,17 @@ def _would_have_met(s: Situation, book: _Ledger, per_token: Floats, shares: Floa
             [book.by_part[p][:, column] if p in book.by_part else np.zeros(len(tpot)) for p in TTFT_PARTS],
             axis=1,
         )
-        fixed = failing is not None and failing[:, column] > 0
-        answered = ~s.failed | np.asarray(fixed)
+        fixed = np.zeros(len(tpot), bool) if failing is None else failing[:, column] > 0
+        stuck = s.of(s.requests.censored) & (
+            removed.sum(axis=1) >= STUCK * np.nan_to_num(s.of(s.requests.ttft))
+        )
+        rest = np.where(stuck, np.nan_to_num(s.of(s.compute.expected)), 0.0)
+        answered = ~s.failed | fixed | stuck
         extra = shares[:, column] * 0
         if CAUSES[column] is Cause.PREFILL_BOUND:
             extra = np.where(shares[:, column] > 0, s.over_ttft, 0.0)
         without = ttft_without(s, removed, both_lanes=CAUSES[column] in HOLD_BOTH_POOLS) - extra
-        late = np.where(np.asarray(fixed) & s.of(s.requests.censored), 0.0, without) > ttft_limit
+        late = np.where(fixed & s.of(s.requests.censored), 0.0, without + rest) > ttft_limit
         slow = tpot - per_token[:, column] > tpot_limit * (1 + 1e-9)
         met[:, column] = answered & ~late & ~slow & (shares[:, column] > 0)
     return met

@@ -22,7 +22,7 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Flo
     ttft = np.nan_to_num(s.of(s.requests.ttft))
     plain = ttft - removed.sum(axis=1)
     prompt_end = s.wait("prefill_compute")[1]
-    room_start, room_end = s.wait(ROOM_LANE)
+    room_start, room_end = s.of(s.requests.began(ROOM_LANE)), s.of(s.requests.ended(ROOM_LANE))
     # decode that waits for this prompt's KV ends with it: no lane of its own
     by_itself = (room_end < prompt_end - 1e-3) | (s.excess[:, PART[ROOM_LANE]] > 0)
     side_by_side = (room_start < prompt_end - 1e-6) & by_itself

@@ -136,7 +136,13 @@ class Situation:
         return self.of(self.requests.decode_worker)
 
     def wait(self, phase: str) -> tuple[Floats, Floats]:
-        """From when to when each missed request was in a phase; nan where it was not seen."""
+        """From when to when each missed request was in a phase; nan where it was not seen.
+
+        Of `decode_queue` only the wait for room counts (see Pools.room_wait).
+        """
+        if phase == "decode_queue":
+            since, until = self.pools.room_wait
+            return self.of(since), self.of(until)
         return self.of(self.requests.began(phase)), self.of(self.requests.ended(phase))
 
     @cached_property

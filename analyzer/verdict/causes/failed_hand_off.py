@@ -63,6 +63,18 @@ def stale(s: Situation) -> Floats:
     return where(hand_off_failed(s) & np.isin(s.prefill_worker, list(stale_producers(s))))
 
 
+def expired(s: Situation) -> Floats:
+    """Failed requests whose lease ended while their decode leg was there to read it."""
+    t = s.transfers
+    ended = np.isfinite(t.expired) | (t.status == Status.EXPIRED)
+    asked = np.isfinite(t.asked) | np.isfinite(t.import_start) | np.isfinite(t.reserved)
+    r = s.requests
+    decoded = np.isfinite(r.ended("decode_queue")) & (r.ended("decode_queue") >= r.ended("prefill_compute"))
+    own = np.zeros(len(r), bool)
+    own[t.request[ended & (asked | decoded[t.request])]] = True
+    return where(s.failed & own[s.rows])
+
+
 def unclaimed(s: Situation) -> Floats:
     """Failed requests that left KV which no decode took."""
     own = np.zeros(len(s.requests), bool)
@@ -100,6 +112,15 @@ STALE_PEER = Rule(
     "the others work.",
     needs=("process.creation.time",), excludes="failures spread evenly over producers",
 )  # fmt: skip
+EXPIRED = Rule(
+    Cause.EXPIRED_BEFORE_READ,
+    ("failure",),
+    expired,
+    explain,
+    "Lengthen the lease beyond the longest hand-off, or renew it by heartbeat: decode came, too late.",
+    needs=("kv_publish", "kv_release"),
+    excludes="hand-offs that no decode ever asked for",
+)
 UNCLAIMED = Rule(
     Cause.UNCLAIMED, ("failure",), unclaimed, explain,
     "Find why decode never read it (crash, rejection); "

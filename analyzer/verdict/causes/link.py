@@ -65,7 +65,7 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
             continue
         found = _slope(np.log(np.maximum(concurrency[own], 1.0)), beside_its_pair[own])
         line = t.link_gb_s[own]
-        can = np.where(np.isfinite(line), line, _LEAST[t.transport[own]])
+        can = np.where(np.isfinite(line), line, _usual_rate(s, _LEAST[t.transport[own]]))
         at_line = aggregate[own] >= LINE_USE * np.where(np.isfinite(line), line, np.inf)
         # a path that carries far less than it can meanwhile is slow, however many share it
         far_below = aggregate[own] < FULL_AT_LEAST * can
@@ -73,6 +73,16 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
         grows = (found >= GROWS) | (at_line & (concurrency[own] >= 2))
         shared[own] = (concurrency[own] >= 1.5) & ~far_below & grows
     return Sharing(concurrency, shared, aggregate, slope)
+
+
+def _usual_rate(s: Situation, least: Floats) -> Floats:
+    """What one healthy transfer reaches, 1e9 bytes/s, where that was learned; else what its kind does at
+    least.
+    """
+    fit = s.moving.fit
+    if fit is None or fit.coefficients[1] <= 0:
+        return least
+    return np.full(len(least), 1e-9 / fit.coefficients[1])
 
 
 def _beside_its_pair(s: Situation, took: Floats) -> Floats:

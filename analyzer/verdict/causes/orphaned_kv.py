@@ -19,6 +19,7 @@ from analyzer.verdict.vocabulary import Cause
 
 WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where in a wait the gauge is read: it ends as room is found, when the gauge has fallen again."""
+LIVE_SHARE = 0.6
 LEAST_OF_CAPACITY = 0.3
 MOST = 0.5
 """Share of a cache's content, or of its capacity, from which on orphans are what fills it."""
@@ -65,6 +66,8 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     # gauges may leave out blocks set aside; what the spans hold, and work that stands still, tell too
     full = (used >= FULL_KV - 0.1) | ((held + alive) / capacity >= FULL_KV - 0.2) | still(s, on_decode)
     full |= ~np.isfinite(used) & ~np.isfinite(capacity)
+    if on_decode:
+        full &= ~live_is_most(s)
     most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY, True) & (of_content >= MOST)
     filled: Flags = full & (most | (of_capacity >= MOST))
     return filled.astype(np.float64)
@@ -75,7 +78,20 @@ def still(s: Situation, on_decode: bool) -> Flags:
     if not on_decode:
         return prefill_idle(s)
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode_queue"))
-    return prefill_idle(s) | (until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time))
+    long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
+    return (prefill_idle(s) | long_wait) & ~live_is_most(s)
+
+
+def live_is_most(s: Situation) -> Flags:
+    """Whether decode ran about as much as it ever does while the request waited for room: live work
+    fills it.
+    """
+    phases = [s.wait(phase) for phase in ("prefill_queue", "decode_queue")]
+    since = np.nan_to_num(np.fmin(phases[0][0], phases[1][0]))
+    until = np.nan_to_num(np.fmax(phases[0][1], phases[1][1]))
+    running = s.pools.decode_running.mean(s.decode_worker, since, until)
+    most = np.array([s.pools.decode_running.peak(int(code)) for code in s.decode_worker.tolist()])
+    return running >= LIVE_SHARE * np.maximum(most, 1.0) if len(most) else np.zeros(0, bool)
 
 
 def _claim(s: Situation, kind: str, on_decode: bool, phase: str) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 
 from analyzer.pools import FULL_KV
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Codes, Flags, Floats
+from analyzer.verdict.tables import Flags, Floats
 
 BUSY_LEAST = 0.6
 """A worker with a queue computes all the time, unless something other than computing holds it."""
@@ -65,12 +65,7 @@ def decode_is_full(s: Situation) -> Flags:
     workers = s.pools.decode_workers
     if not len(workers):
         return np.zeros(len(s.rows), bool)
-    used = np.stack([_kv(s, code, until) for code in workers.tolist()])
-    full: Flags = (used >= FULL_KV).mean(axis=0) > 0.5
+    each = [s.pools.decode_kv_full(np.full(len(until), code, np.uint64), until) for code in workers.tolist()]
     own_full, _ = s.decode_full
-    return full | own_full
-
-
-def _kv(s: Situation, code: int, at: Floats) -> Floats:
-    workers: Codes = np.full(len(at), code, np.uint64)
-    return s.pools.kv_used(workers, at)
+    full: Flags = (np.mean(each, axis=0) > 0.5) | own_full
+    return full
