@@ -1,11 +1,11 @@
-"""CPU and wall time per million spans, from gRPC to queryable: pdscope, its peers and the floors, on one input.
+"""CPU and wall time per million spans, gRPC to queryable: pdscope, its peers and the floors, on one input.
 
     python -m bench.ingest [--spans 200000] [--sizes 512,20,1] [--repeat 3]
 
-pdscope's journal is on; the Python loop stores before it answers; rotel (Rust; `pip install rotel`, left out
-when it is not installed) sends to an embedded ClickHouse behind HTTP, whose CPU is counted with it. The client
-is another process and is not counted. CPU is counted until every span can be queried; ratios are within one
-run. Sizes of 20 and 1 spans an export use a tenth and a hundredth of the spans.
+pdscope's journal is on; the Python loop stores before it answers; rotel (Rust; `pip install rotel`, left
+out when it is not installed) sends to an embedded ClickHouse behind HTTP, whose CPU is counted with it. The
+client is another process and is not counted. CPU is counted until every span can be queried; ratios are
+within one run. Sizes of 20 and 1 spans an export use a tenth and a hundredth of the spans.
 """
 
 import argparse

@@ -82,7 +82,16 @@ async def client(options: argparse.Namespace) -> None:
 
 def _bench(directory: str, options: argparse.Namespace) -> None:
     root = Path(__file__).resolve().parents[1]
-    free = ["--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0"]
+    free = [
+        "--api",
+        "127.0.0.1:0",
+        "--otlp-grpc",
+        "127.0.0.1:0",
+        "--otlp-http",
+        "127.0.0.1:0",
+        "--clickhouse-http",
+        "off",
+    ]
     server = subprocess.Popen(
         [sys.executable, "-m", "analyzer.cli.main", "serve", "--json", "--data", directory, *free],
         cwd=root,
@@ -105,7 +114,8 @@ def _bench(directory: str, options: argparse.Namespace) -> None:
     cpu = _cpu(server.pid) - before
     took = sorted(seconds for answer in answers for seconds in answer["took"])
     wall = max(answer["wall"] for answer in answers)
-    settled = memory[len(memory) // 3 :] or [0.0]
+    step = max(1, len(memory) // 15)
+    series = ", ".join(f"{size:.0f}" for size in memory[::step])
     server.terminate()
     server.wait(60)
     at = {p: 1e3 * took[min(len(took) - 1, int(len(took) * p / 100))] for p in (50, 90, 99, 99.9)}
@@ -118,10 +128,7 @@ def _bench(directory: str, options: argparse.Namespace) -> None:
         f"  server: {cpu / wall:.2f} cores, {len(took) * options.spans / cpu:,.0f} spans per CPU-second "
         f"(assembly included)"
     )
-    print(
-        f"  resident after a third of the time {settled[0]:.0f} MB, at the end {settled[-1]:.0f} MB, "
-        f"at most {max(memory):.0f} MB"
-    )
+    print(f"  resident, MB, every {step} s: {series}; at the end {memory[-1]:.0f}, at most {max(memory):.0f}")
 
 
 def _cpu(pid: int) -> float:

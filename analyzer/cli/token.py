@@ -11,7 +11,7 @@ def token(
     tenant: Annotated[str, typer.Argument(help="Name the tenant's requests are counted under.")],
     json: JsonOption = False,
 ) -> None:
-    """Make a token for a tenant's senders: the token for them, its hash for the file that --tenant-tokens names.
+    """Make a token for a tenant's senders: the token, and its hash for the file of --tenant-tokens.
 
     The token is shown this once and kept nowhere.
 

@@ -66,6 +66,8 @@ class Inserter:
         self._journal = journal
         self._sink = sink
         self._metrics = metrics
+        # Asked for when scraped: what was acknowledged after the last insert counts too.
+        metrics.journal_backlog.set_function(lambda: journal.backlog_bytes)
         self._batch_bytes = batch_bytes
         self._linger = linger
         self._refused = RefusedBodies(journal.directory)
@@ -197,6 +199,5 @@ class Inserter:
                 self._set_aside(record.kind, bytes(record.body), f"its kind {record.kind} is not known")
 
     def _show(self) -> None:
-        self._metrics.journal_backlog.set(self._journal.backlog_bytes)
         self._metrics.journal_bytes.set(self._journal.held_bytes)
         self._metrics.journal_damages.set(len(self._journal.damages))

@@ -73,6 +73,11 @@ class OtlpReceiver:
         """The bound OTLP/HTTP port."""
         return self._ports.result(timeout=0)[1]
 
+    @property
+    def backlog_bytes(self) -> int:
+        """Bytes that were acknowledged and are not yet stored."""
+        return self._journal.backlog_bytes if self._journal else 0
+
     def troubles(self) -> list[str]:
         """Why exports would be refused now, or are not stored; empty when all is well."""
         found = [self._intake.refusal_now()]

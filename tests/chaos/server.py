@@ -19,7 +19,16 @@ from collector.store import Store
 from tests.chaos.load import SPANS_PER_REQUEST, Tally
 from tests.paths import PROJECT
 
-_FREE = ("--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0")
+_FREE = (
+    "--api",
+    "127.0.0.1:0",
+    "--otlp-grpc",
+    "127.0.0.1:0",
+    "--otlp-http",
+    "127.0.0.1:0",
+    "--clickhouse-http",
+    "off",
+)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 import re
 
+import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest
 
+from analyzer.export import Exporter
 from analyzer.export.bounded import OTHER, Bounded
 from analyzer.export.finished import FinishedRequests
 from analyzer.export.fleet import Fleet
@@ -13,7 +15,10 @@ from analyzer.slo.cause_minutes import CauseMinutes
 from analyzer.slo.objectives_table import write_objectives
 from analyzer.slo.scope import EVERYTHING
 from collector.store import Store
+from dashboards.alerts.places import Places
+from dashboards.alerts.prometheus import rule_file
 from tests.dashboards.conftest import OBJECTIVES
+from tests.paths import PROJECT
 
 
 def values(registry: CollectorRegistry, name: str) -> dict[tuple[str, ...], float]:
@@ -128,3 +133,23 @@ def test_an_empty_past_gives_no_series(store: Store) -> None:
     fleet = Fleet(store)
     fleet.refresh(now=1e9)
     assert all(not family.samples for family in fleet.collect())
+
+
+def test_the_documented_metrics_are_the_exported_ones(store: Store) -> None:
+    registry = CollectorRegistry()
+    exporter = Exporter(store, registry, lambda: OBJECTIVES, lambda: store.last_sequence)
+    exporter.refresh()
+    exported = {}
+    for metric in registry.collect():
+        name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+        exported[name] = metric.type
+    table = (PROJECT / "docs/on-call.md").read_text("utf-8")
+    documented = dict(re.findall(r"^\| `(pdscope_\w+)` \| (\w+) \|", table, re.M))
+    assert documented == exported
+
+
+def test_the_documented_alerts_are_the_built_ones() -> None:
+    text = (PROJECT / "docs/on-call.md").read_text("utf-8")
+    rules = yaml.safe_load(rule_file(OBJECTIVES, Places()))
+    built = {rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule}
+    assert set(re.findall(r"`(Pdscope\w+)`", text)) == built

@@ -1,4 +1,4 @@
-"""Traffic that misses its objective, a running pdscope, Debian's Prometheus and Alertmanager, and the webhook."""
+"""Traffic that misses, a running pdscope, Debian's Prometheus and Alertmanager, and the webhook."""
 
 import json
 from pathlib import Path
@@ -91,10 +91,10 @@ def alertmanager_flags(folder: Path, receiver: str, port: int) -> list[str]:
 
 
 def prometheus_flags(folder: Path, slo: Path, api: str, alertmanager: int) -> list[str]:
-    """Rules with windows a twentieth as long, evaluated every second."""
+    """Rules with windows a fortieth as long, evaluated every second."""
     built = CliRunner().invoke(
         app,
-        ["rules", "build", "--slo", str(slo), "--out", str(folder), "--shorten", "20", "--every", "1"],
+        ["rules", "build", "--slo", str(slo), "--out", str(folder), "--shorten", "40", "--every", "1"],
     )
     assert built.exit_code == 0, built.output
     config = {

@@ -98,7 +98,8 @@ def test_annotations_carry_the_numbers(promtool: Promtool, tmp_path: Path) -> No
         "exp_labels": case.labels,
         "exp_annotations": {
             "summary": "default: transfer_delay.slow_link burns the budget 5.0 times too fast",
-            "description": "50 requests of the last 10 minutes missed for transfer_delay.slow_link (model m).",
+            "description": "50 requests of the last 10 minutes missed for transfer_delay.slow_link "
+            "(model m).",
             "dashboard": "http://localhost:3000/d/pdscope-handoff?from=now-1h&to=now&var-objective=default",
             "runbook_url": "https://github.com/pdscope/pdscope/blob/main/docs/runbooks/"
             "transfer_delay.slow_link.md",

@@ -21,7 +21,10 @@ from collector.receive.formats import FileReport, read_path
 from tests.paths import PROJECT
 
 COMMAND = (sys.executable, "-m", "analyzer.cli.main")
-FREE = ("--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0")
+FREE = (
+    *("--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0"),
+    *("--clickhouse-http", "off"),
+)
 ALL = {"from": "0", "to": "4000000000"}
 """Parameters of a window that holds every request."""
 
@@ -86,18 +89,18 @@ class Server:
                 return found
 
     def settle(self, review: bool = False) -> None:
-        """Wait until every stored span is taken into account; `review`: and what only time can tell."""
+        """Wait until every acknowledged span is taken into account; `review`: and what only time can tell."""
         until = time.monotonic() + 90
-        while self.metric("pdscope_assembly_lag_inserts"):
+        while self.metric("pdscope_journal_backlog_bytes") or self.metric("pdscope_assembly_lag_inserts"):
             assert time.monotonic() < until, "assembly did not catch up in 90 s"
             time.sleep(0.1)
         if review:
             time.sleep(7)
 
 
-def start(data: Path, *options: str, cwd: Path = PROJECT) -> Server:
-    """Start one; it is ready when this returns."""
-    log = data.parent / f"{data.name}.log"
+def start(data: Path, *options: str, cwd: Path = PROJECT, log: Path | None = None) -> Server:
+    """Start one; it is ready when this returns. Its log lies beside its data unless said otherwise."""
+    log = log or data.parent / f"{data.name}.log"
     began = time.monotonic()
     with log.open("a") as errors:
         process = subprocess.Popen(
@@ -118,9 +121,9 @@ def start(data: Path, *options: str, cwd: Path = PROJECT) -> Server:
 
 
 @contextmanager
-def serving(data: Path, *options: str, cwd: Path = PROJECT) -> Iterator[Server]:
+def serving(data: Path, *options: str, cwd: Path = PROJECT, log: Path | None = None) -> Iterator[Server]:
     """Run one, and end it as a service manager does."""
-    server = start(data, *options, cwd=cwd)
+    server = start(data, *options, cwd=cwd, log=log)
     try:
         yield server
         server.process.terminate()

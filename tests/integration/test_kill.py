@@ -45,7 +45,7 @@ def _exports(lap: int) -> list[bytes]:
     return [renew(export.body, 0, lap) for export in islice(load("dynamo").exports, 40)]
 
 
-def _span_ids(exports: list[bytes]) -> set[str]:
+def span_ids(exports: list[bytes]) -> set[str]:
     messages = (ExportTraceServiceRequest.FromString(body) for body in exports)
     return {
         span.span_id.hex()
@@ -95,8 +95,10 @@ def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) -> None
     dice = random.Random()
     for _ in range(KILLS):
         _kill_under_load(tmp_path / "data", clients, rest=dice.uniform(0, 0.8))
-    promised = _span_ids([body for client in clients for body in client.exports[: client.acknowledged]])
+    promised = span_ids([body for client in clients for body in client.exports[: client.acknowledged]])
     assert promised
+    with serving(tmp_path / "data") as server:
+        server.settle()
     assert promised <= _stored_ids(tmp_path / "data")
 
     server = start(tmp_path / "data")
