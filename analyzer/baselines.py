@@ -15,12 +15,14 @@ from analyzer.verdict.tables import Account, Flags, Floats, Requests, Transfers,
 
 ENOUGH_HEALTHY = 20
 """Fewer healthy requests do not make a baseline."""
+HEALTHY_SHARE = 0.2
+"""Where fewer of the transfers are healthy, those are the few that a slow path let through."""
 LINK_USE = 0.7
 """Share of a line rate that a healthy transfer reaches."""
 HANDSHAKE_S = 0.002
 SUPPLIED_GB_S = {Transport.RDMA: 6.0, Transport.NVLINK: 50.0, Transport.SHM: 4.0, Transport.TCP: 1.0}
-"""What a path of this kind reaches at least when it is well, 1e9 bytes/s: half of one 100 Gb/s port, a third of
-a current NVLink generation, one core's copying, 10 Gb/s Ethernet. Used only when nothing was observed."""
+"""What a path of this kind reaches at least when it is well, 1e9 bytes/s: half of one 100 Gb/s port, a third
+of a current NVLink generation, one core's copying, 10 Gb/s Ethernet. Used only when nothing was observed."""
 
 
 class Source(StrEnum):
@@ -43,7 +45,8 @@ class Baseline:
 
 def healthy(requests: Requests) -> Flags:
     """Requests to learn from: met both objectives on the first attempt."""
-    return (requests.account == Account.MET) & (requests.attempts == 1)
+    found: Flags = (requests.account == Account.MET) & (requests.attempts == 1)
+    return found
 
 
 def prefill_compute(requests: Requests) -> Baseline:
@@ -75,22 +78,25 @@ def _learned(x: Floats, y: Floats, good: Flags) -> Baseline:
 
 
 def transfer(transfers: Transfers, requests: Requests, faster_path: Flags) -> Baseline:
-    """Expected transfer time: overhead + bytes/rate.
+    """Expected transfer time: overhead + bytes/rate, for the bytes that the consumer does not hold already.
 
-    faster_path: transfers over TCP although the machines have a faster way: that way is what they are held to.
-    A fit more than twice as slow as the line (or as this kind of path at its least) allows was learned from
-    a path that is slow itself: the line counts then.
+    faster_path: transfers over TCP although the machines have a faster way: that way is what they are held
+    to.
+    A fit more than twice as slow as the known line allows was learned from a path that is slow itself: the
+    line counts then. Where hardly any transfer is healthy, what this kind of path does at its least counts.
     """
     took, size = transfers.seconds, transfers.bytes
+    held = np.nan_to_num(transfers.already_held_tokens / transfers.tokens)
+    needed = size * (1 - np.clip(held, 0.0, 1.0))
     kind = np.where(faster_path, int(Transport.RDMA), transfers.transport)
     least = np.array([SUPPLIED_GB_S.get(Transport(number), np.nan) for number in range(len(Transport))])[kind]
     rate = np.where(np.isfinite(transfers.link_gb_s), LINK_USE * transfers.link_gb_s, least)
-    by_line = HANDSHAKE_S + size / (1e9 * rate)
+    by_line = HANDSHAKE_S + needed / (1e9 * rate)
     good = healthy(requests)[transfers.request] & np.isfinite(took) & np.isfinite(size) & ~faster_path
-    if good.sum() >= ENOUGH_HEALTHY:
+    if good.sum() >= max(ENOUGH_HEALTHY, HEALTHY_SHARE * np.isfinite(took).sum()):
         found = fit(np.column_stack([np.ones(int(good.sum())), size[good]]), took[good])
         if found is not None:
-            learned = found.predict(np.column_stack([np.ones(len(took)), size]))
-            slow = (learned > 2 * by_line) | faster_path
+            learned = found.predict(np.column_stack([np.ones(len(took)), needed]))
+            slow = ((learned > 2 * by_line) & np.isfinite(transfers.link_gb_s)) | faster_path
             return Baseline(np.where(slow, by_line, learned), Source.OBSERVED, found)
     return Baseline(by_line, Source.SUPPLIED if np.isfinite(by_line).any() else Source.UNKNOWN)

@@ -1,6 +1,7 @@
 """What the pools were doing, rebuilt from timelines: who waited and ran where, and whether it had room.
 
-By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service time, whatever the arrivals.
+By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service time,
+whatever the arrivals.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,14 @@ FULL_KV = 0.9
 """From this fraction of its cache in use on, a worker cannot take the next prompt."""
 AT_CAP = 0.95
 """A worker that runs this fraction of the most it ever ran is at its cap, if others wait."""
+SERVED_AROUND_S = 60.0
+"""Without gauges a worker counts as there when it served a request so shortly before and after."""
+STEPS_OF_ROOM = 3.0
+"""A shorter wait than so many steps is being taken in, not waiting for room."""
+ALIVE_LEAST = 0.6
+"""Share of a full cache that running requests must hold for decode itself to be what is short."""
+LONG_WAIT_STEPS = 20.0
+"""A hand-over's control path takes a few steps; a wait of more, with others waiting too, is for room."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +38,13 @@ class Pools:
     def prefill_waiting(self) -> Occupancy:
         """Requests in the queue of each prefill worker."""
         r = self.requests
-        return Occupancy(r.prefill_worker, r.began("prefill_queue"), r.ended("prefill_queue"))
+        return Occupancy(self.prompt_worker, r.began("prefill_queue"), r.ended("prefill_queue"))
 
     @cached_property
     def prefill_running(self) -> Occupancy:
         """Requests whose prompt each prefill worker computes."""
         r = self.requests
-        return Occupancy(r.prefill_worker, r.began("prefill_compute"), r.ended("prefill_compute"))
+        return Occupancy(self.prompt_worker, r.began("prefill_compute"), r.ended("prefill_compute"))
 
     @cached_property
     def prefill_departed(self) -> Occupancy:
@@ -44,13 +53,24 @@ class Pools:
         gone = np.where(r.outcome == Outcome.CANCELLED, r.end, np.nan)
         start = np.fmax(r.began("prefill_compute"), gone)
         start[~np.isfinite(gone)] = np.nan
-        return Occupancy(r.prefill_worker, start, r.ended("prefill_compute"))
+        return Occupancy(self.prompt_worker, start, r.ended("prefill_compute"))
 
     @cached_property
     def decode_waiting(self) -> Occupancy:
-        """Requests in the queue of each decode worker."""
+        """Requests that wait for room on each decode worker."""
+        return Occupancy(self.requests.decode_worker, *self.room_wait)
+
+    @cached_property
+    def room_wait(self) -> tuple[Floats, Floats]:
+        """From when to when each request waited for room on decode, and for nothing else.
+
+        Where decode has a request while prefill still computes it, and keeps it until after that, it waits
+        for the prompt first: only what comes after the prompt's end is a wait for room.
+        """
         r = self.requests
-        return Occupancy(r.decode_worker, r.began("decode_queue"), r.ended("decode_queue"))
+        since, until, prompt = r.began("decode_queue"), r.ended("decode_queue"), r.ended("prefill_compute")
+        behind = np.isfinite(prompt) & (until >= prompt)
+        return np.where(behind, np.fmax(since, np.minimum(prompt, until)), since), until
 
     @cached_property
     def decode_running(self) -> Occupancy:
@@ -68,8 +88,12 @@ class Pools:
     @cached_property
     def decode_local_prompts(self) -> Occupancy:
         """Prompts that each decode worker computes itself because a hand-off failed or was missing."""
+        return self.local_prompts(np.ones(len(self.requests), bool))
+
+    def local_prompts(self, chosen: Flags) -> Occupancy:
+        """The same for some requests only."""
         r = self.requests
-        local = (r.local_prompt_tokens > 0) & ~r.appended
+        local = (r.local_prompt_tokens > 0) & ~r.appended & chosen
         since = np.fmin(r.began("kv_import"), r.began("first_decode_step"))
         until = np.fmax(r.ended("kv_import"), r.ended("first_decode_step"))
         return Occupancy(np.where(local, r.decode_worker, 0).astype(np.uint64), since, until)
@@ -79,7 +103,7 @@ class Pools:
         """Prompt tokens in each prefill worker's cache, from the first step to the end of the hand-off."""
         r = self.requests
         until = np.fmax(np.fmax(r.ended("prefill_compute"), r.ended("kv_publish")), r.ended("kv_transfer"))
-        return Occupancy(r.prefill_worker, r.began("prefill_compute"), until, r.input_tokens)
+        return Occupancy(self.prompt_worker, r.began("prefill_compute"), until, r.input_tokens)
 
     @cached_property
     def decode_held(self) -> Occupancy:
@@ -91,9 +115,32 @@ class Pools:
         return Occupancy(r.decode_worker, began, ended, tokens)
 
     @cached_property
+    def prompt_worker(self) -> Codes:
+        """Worker that computed each prompt: the decode worker in colocated pools."""
+        r = self.requests
+        computed = np.isfinite(r.began("prefill_compute")) | np.isfinite(r.began("prefill_queue"))
+        return np.where((r.prefill_worker == 0) & computed, r.decode_worker, r.prefill_worker)
+
+    def available(self, worker: int, at: Floats) -> Flags:
+        """Whether a worker could have taken work: its gauges are fresh, or, without gauges, it served others
+        shortly before and after.
+        """
+        codes = np.full(len(at), worker, np.uint64)
+        for signal in ("running", "queue_depth", "kv_used_fraction"):
+            if self.readings.series(signal, worker) is not None:
+                alive = np.isfinite(self.readings.read(signal, codes, at))
+                down: Flags = self.readings.read("up", codes, at) == 0
+                return alive & ~down
+        r = self.requests
+        own = np.sort(r.start[(r.prefill_worker == worker) | (r.decode_worker == worker)])
+        since, until = np.searchsorted(own, at - SERVED_AROUND_S), np.searchsorted(own, at + SERVED_AROUND_S)
+        middle = np.searchsorted(own, at)
+        return (middle > since) & (until > middle)
+
+    @cached_property
     def prefill_workers(self) -> Codes:
         """Workers that computed prompts."""
-        return np.unique(self.requests.prefill_worker[self.requests.prefill_worker != 0])
+        return np.unique(self.prompt_worker[self.prompt_worker != 0])
 
     @cached_property
     def decode_workers(self) -> Codes:
@@ -123,7 +170,7 @@ class Pools:
         """
         middle = (since + until) / 2
         used = np.fmax(self.kv_used(workers, until), self.kv_used(workers, middle))
-        by_kv = used >= FULL_KV
+        by_kv = (used >= FULL_KV) & (until - since > STEPS_OF_ROOM * self.step_time)
         long_wait = until - since > max(0.25, 10 * self.step_time)
         running = self.readings.read("running", workers, middle)
         most = self._most(workers, "running")
@@ -132,8 +179,24 @@ class Pools:
         peak = _peaks(self.decode_running, workers)
         flat = long_wait & (derived >= AT_CAP * 0.9 * peak) & (peak >= 2)
         known = np.isfinite(used) | np.isfinite(running)
-        said = by_kv | by_slots
-        return np.where(np.isfinite(running) | by_kv, said, flat & ~(used < FULL_KV - 0.15)), known
+        others = self.decode_waiting.mean(workers, since, until) - 1.0
+        in_line = (
+            (until - since > max(1.0, LONG_WAIT_STEPS * self.step_time)) & (others >= 1.0) & (derived >= 1.0)
+        )
+        said = by_kv | by_slots | in_line
+        return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known
+
+    def decode_kv_full(self, workers: Codes, at: Floats) -> Flags:
+        """Whether each decode worker's cache is full of requests that run there.
+
+        Where decode makes room before prefill computes, its gauge is high because of prefill's backlog: what
+        is held for requests that have arrived must be most of it.
+        """
+        used = self.kv_used(workers, at)
+        arrived = self.decode_held.level(workers, at) / self.kv_capacity(workers)
+        peak = np.maximum(_peaks(self.decode_running, workers), 1.0)
+        alive = np.where(np.isfinite(arrived), arrived, self.decode_running.level(workers, at) / peak)
+        return (used >= FULL_KV) & (alive >= ALIVE_LEAST)
 
     def _most(self, workers: Codes, signal: str) -> Floats:
         out = np.full(len(workers), np.nan)

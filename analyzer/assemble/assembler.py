@@ -46,7 +46,14 @@ LATE_AFTER_S = 3
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
 
-SCRATCH = ("batch_traces", "batch_requests", "batch_spans", "batch_merged", "batch_timelines")
+SCRATCH = (
+    "batch_traces",
+    "batch_requests",
+    "batch_spans",
+    "batch_attempts",
+    "batch_merged",
+    "batch_timelines",
+)
 """Tables that hold one step's intermediate results."""
 
 DEFAULT_ROLES: tuple[tuple[str, Role], ...] = (
@@ -218,6 +225,7 @@ class Assembler:
     def _rebuild(self, upto: int) -> None:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
+        self._do("attempts", {})
         merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
         self._do("merged", {**merge, "late_after_s": self._late_after_s})
         self._do("timelines", {"decided": sorted(key.hex() for key in self._decided)})

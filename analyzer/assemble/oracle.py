@@ -8,15 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from analyzer import timeline
-from analyzer.assemble.oracle_reading import (
-    ABSURD_NS,
-    Reading,
-    Stretch,
-    as_float,
-    first_role,
-    read_by_rule,
-    rule_key,
-)
+from analyzer.assemble.oracle_attempts import attempts
+from analyzer.assemble.oracle_reading import ABSURD_NS, Reading, Stretch, as_float, read_by_rule, role_of
+from analyzer.assemble.oracle_rules import Rules, first_role
 from analyzer.assemble.oracle_spans import Span
 from analyzer.assemble.rules_table import PHASE_CODE
 from collector.engines.rules import Adapter, Between, Role, Root
@@ -46,15 +40,20 @@ def assemble(
     roles: (pattern of a process's service or instance, role, whether it was configured). lives: from when to
     when each decode worker's processes are known to have worked. graced: no request span is waited for.
     """
-    rules = {rule.key: (adapter, rule) for adapter in adapters for rule in adapter.rules}
-    known = [span for span in spans if rule_key(span, rules) in rules]
+    rules = Rules(adapters)
+    known = [span for span in spans if rules.of(span) is not None]
     unique = list({span.identity: span for span in known}.values())
+    ruled = [(span, *found) for span in unique if (found := rules.of(span)) is not None]
     called = {
         (span.trace_id, span.span_id): role
-        for span in unique
-        if (role := first_role(span, rules[rule_key(span, rules)][1].calls)) is not Role.ANY
+        for span, _, rule in ruled
+        if (role := first_role(span, rule.calls)) is not Role.ANY
     }
-    readings = [read_by_rule(span, rules[rule_key(span, rules)], called, roles) for span in unique]
+    tries = attempts([(span, rule) for span, _, rule in ruled])
+    readings = [
+        read_by_rule(span, adapter, rule, role_of(span, rule, called, roles), tries[span.identity])
+        for span, adapter, rule in ruled
+    ]
     has_root = any(reading.rule.root is Root.REQUEST for reading in readings)
     has_fallback = any(reading.rule.root is Root.FALLBACK for reading in readings)
     if not has_root and not (has_fallback and graced):

@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyzer import timeline
+from analyzer.assemble.oracle_rules import first_role, holds
 from analyzer.assemble.oracle_spans import Span
 from collector.engines.rules import (
     Adapter,
@@ -15,8 +16,8 @@ from collector.engines.rules import (
     Role,
     Source,
     SpanRule,
-    Where,
 )
+from collector.phases import Phase
 
 CLOCK_SLACK_NS = 50_000_000
 """How far (nanoseconds) an instant built from durations or reported as an event may lie off its span."""
@@ -51,26 +52,12 @@ class Stretch:
     worker: str
 
 
-def rule_key(span: Span, rules: Mapping[str, object]) -> str:
-    """The key of the rule that a span is read by: its name's, else its scope's and kind's."""
-    by_name = f"name:{span.name}"
-    return by_name if by_name in rules else f"scope:{span.scope}:{span.kind}"
-
-
-def read_by_rule(
-    span: Span,
-    ruled: tuple[Adapter, SpanRule],
-    called: Mapping[tuple[bytes, bytes], Role],
-    roles: Sequence[tuple[str, Role, bool]],
-) -> Reading:
-    """What the span says. called: roles of those whom client spans, by (trace, span id), called."""
-    adapter, rule = ruled
-    role = _role(span, rule, called, roles)
+def read_by_rule(span: Span, adapter: Adapter, rule: SpanRule, role: Role, attempt: int) -> Reading:
+    """What the span says, the role of its process and its attempt being known."""
     impossible = 0
-    intervals: list[Stretch] = []
-    attempt = _attempt(span, rule)
+    intervals = _queues(span, rule, role)
     for output in rule.intervals:
-        if not _holds(output.where, span):
+        if not holds(output.where, span):
             continue
         start, end = _at(output.start, span), _at(output.end, span)
         if start is None or end is None:
@@ -90,7 +77,7 @@ def read_by_rule(
     ]
     marks = []
     for mark in rule.marks:
-        ns = _at(mark.at, span) if _holds(mark.where, span) else None
+        ns = _at(mark.at, span) if holds(mark.where, span) else None
         if ns is None:
             continue
         if not _on(mark.at, span):
@@ -98,9 +85,9 @@ def read_by_rule(
         elif mark.role in (Role.ANY, role):
             marks.append((mark.name, mark.rank, _clip(ns, span)))
     facts = [
-        (fact.name, fact.rank, fact.value or span.attributes.get(fact.key, ""))
+        (fact.name, fact.rank, fact.value or span.attributes.get(fact.key) or span.told.get(fact.key, ""))
         for fact in rule.facts
-        if fact.role in (Role.ANY, role) and _holds(fact.where, span)
+        if fact.role in (Role.ANY, role) and holds(fact.where, span)
     ]
     # Whose the process is outranks what its spans say.
     facts.append(("tenant", 0, span.process.get("pd.tenant")))
@@ -118,7 +105,7 @@ def _stretch(
     return Stretch(time, role, output.source, span.process.worker)
 
 
-def _role(
+def role_of(
     span: Span,
     rule: SpanRule,
     called: Mapping[tuple[bytes, bytes], Role],
@@ -136,26 +123,11 @@ def _role(
     return (
         _POOLS.get(span.process.get("pd.pool"))
         or configured
+        or (first_role(span, rule.plays) is Role.ROUTER and Role.ROUTER)
         or called.get((span.trace_id, span.parent_id))
         or first_role(span, rule.plays)
         or guessed
     )
-
-
-def first_role(span: Span, choices: Iterable[tuple[Where, Role]]) -> Role:
-    """The role of the first choice whose conditions hold."""
-    return next((role for where, role in choices if _holds(where, span)), Role.ANY)
-
-
-def _holds(where: Where, span: Span) -> bool:
-    def one(name: str, value: str) -> bool:
-        if name == "@status":
-            return str(span.status) == value
-        if value in ("*", ""):
-            return (name in span.attributes) == (value == "*")
-        return span.attributes.get(name) == value
-
-    return all(one(name, value) for name, value in where)
 
 
 def _at(instant: Instant, span: Span) -> int | None:
@@ -202,11 +174,20 @@ def _preempted(span: Span) -> list[tuple[int, int]]:
     ]
 
 
-def _attempt(span: Span, rule: SpanRule) -> int:
-    """1 for the first attempt, whatever number that carries."""
-    text = span.attributes.get(rule.attempt, "") if rule.attempt else ""
-    number = int(text) if re.fullmatch(r"[+-]?[0-9]{1,9}", text) else rule.attempt_base
-    return min(max(number - rule.attempt_base + 1, 1), 250)
+def _queues(span: Span, rule: SpanRule, role: Role) -> list[Stretch]:
+    """The router's queue of each attempt it says it sent off: the first waited since the start."""
+    sent = sorted(ns for name, ns in span.events if name == rule.dispatches and _clip(ns, span) == ns)
+    return [
+        Stretch(
+            timeline.Interval(
+                at if number else span.start_ns, at, Phase.ROUTER_QUEUE, attempt=min(number + 1, 250)
+            ),
+            role,
+            Source.OBSERVED,
+            span.process.worker,
+        )
+        for number, at in enumerate(sent)
+    ]
 
 
 def as_float(text: str) -> float | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as PbSpan
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class Span:
     end_ns: int
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     events: tuple[tuple[str, int], ...] = ()
+    """Name, nanoseconds."""
+    told: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the last event of each name says, by 'event:NAME:ATTRIBUTE'."""
 
     @property
     def identity(self) -> tuple[bytes, bytes, Process]:
@@ -59,9 +63,18 @@ def read_spans(bodies: Iterable[bytes]) -> list[Span]:
                             s.trace_id, s.span_id, s.parent_span_id, process, of_scope.scope.name, s.name,
                             s.kind, s.status.code, s.start_time_unix_nano, s.end_time_unix_nano,
                             _attributes(s.attributes), tuple((e.name, e.time_unix_nano) for e in s.events),
+                            _told(s.events),
                         )
                     )  # fmt: skip
     return spans
+
+
+def _told(events: Iterable[PbSpan.Event]) -> dict[str, str]:
+    return {
+        f"event:{event.name}:{name}": value
+        for event in events
+        for name, value in _attributes(event.attributes).items()
+    }
 
 
 def _attributes(pairs: Iterable[KeyValue]) -> dict[str, str]:

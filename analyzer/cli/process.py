@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Gauge
@@ -221,4 +222,4 @@ def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:
     step.set_function(lambda: assembler.progress().last_step_s)
     over = Gauge("pdscope_names_over_limit", "Names stored as __other__ so far.", ["kind"], registry=registry)
     for kind in assembler.names.over:
-        over.labels(kind).set_function(lambda kind=kind: assembler.names.over[kind])
+        over.labels(kind).set_function(partial(assembler.names.over.__getitem__, kind))

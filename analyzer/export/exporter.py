@@ -19,7 +19,7 @@ from collector.store import Store
 log = logging.getLogger(__name__)
 
 EVERY_S = 5.0
-SHARE = 0.1
+SHARE = 0.25
 """A refresh costs at most this part of the time: after a slow one the thread rests longer."""
 
 

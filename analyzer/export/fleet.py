@@ -73,7 +73,9 @@ class Fleet(Collector):
         self._snapshot = Snapshot(tuple(families), at)
 
     def _causes(self, at: float) -> list[GaugeMetricFamily]:
-        rows = self._store.rows(read_sql(__file__, "sql/causes"), {"since": int(at) - CAUSES_S})
+        rows = self._store.rows(
+            read_sql(__file__, "sql/causes"), {"since": int(at) - CAUSES_S, "until": int(at)}
+        )
         by_cause: dict[tuple[str, ...], float] = defaultdict(float)
         evaluated: dict[tuple[str, ...], float] = defaultdict(float)
         for row in rows:

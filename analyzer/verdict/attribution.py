@@ -1,9 +1,9 @@
 """Shares of causes in every missed request, and what would have been without each cause.
 
-For a request that missed, each part's excess goes to the rules of that part in order. What the baseline of its
-own prompt leaves above the objective is the prompt's (`prefill_bound`); ordinary queueing in a pool with room is
-nobody's and is spread over what is known. TTFT's and TPOT's shares are weighed by how far each was missed, and
-add up to 1. A request nothing explains is `insufficient_evidence`.
+For a request that missed, each part's excess goes to the rules of that part in order. What the baseline of
+its own prompt leaves above the objective is the prompt's (`prefill_bound`); ordinary queueing in a pool with
+room is nobody's and is spread over what is known. TTFT's and TPOT's shares are weighed by how far each was
+missed, and add up to 1. A request nothing explains is `insufficient_evidence`.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from analyzer.verdict.causes import rules_of
 from analyzer.verdict.relay import ttft_without
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats
+from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats, Index
 from analyzer.verdict.vocabulary import Cause
 from collector.phases import TTFT_PARTS
 
@@ -22,10 +22,15 @@ TRIFLE = 0.03
 """A cause with less of a miss is left out of it, and the others fill its place."""
 SIGNIFICANT = 0.04
 """A cause of less than this share of the objective's TTFT is scatter that any request has."""
+STUCK = 0.8
+"""A request without a token that spent this share of its age for one cause would have gone on without it."""
 UNEXPLAINED = 0.4
 """A transfer this share of which is excess that no rule claims is a question, not scatter."""
 COMPUTE_RULES = 0.4
 """Share of a request's normal time that must be prefill for the rest to be called prefill-bound."""
+
+HOLD_BOTH_POOLS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED, Cause.OVERLOAD)
+"""Causes whose absence frees room on decode as well as on prefill."""
 
 CAUSES: tuple[Cause, ...] = tuple(cause for cause in Cause if cause is not Cause.NONE)
 COLUMN = {cause: number for number, cause in enumerate(CAUSES)}
@@ -46,9 +51,10 @@ class Attribution:
     """Rules with the seconds (or requests) they claimed in all."""
 
     @property
-    def primary(self) -> np.ndarray:  # type: ignore[type-arg]
+    def primary(self) -> Index:
         """Column of the largest share of each missed request."""
-        return self.shares.argmax(axis=1)
+        found: Index = self.shares.argmax(axis=1)
+        return found
 
 
 class _Ledger:
@@ -177,13 +183,17 @@ def _would_have_met(s: Situation, book: _Ledger, per_token: Floats, shares: Floa
             [book.by_part[p][:, column] if p in book.by_part else np.zeros(len(tpot)) for p in TTFT_PARTS],
             axis=1,
         )
-        fixed = failing is not None and failing[:, column] > 0
-        answered = ~s.failed | np.asarray(fixed)
+        fixed = np.zeros(len(tpot), bool) if failing is None else failing[:, column] > 0
+        stuck = s.of(s.requests.censored) & (
+            removed.sum(axis=1) >= STUCK * np.nan_to_num(s.of(s.requests.ttft))
+        )
+        rest = np.where(stuck, np.nan_to_num(s.of(s.compute.expected)), 0.0)
+        answered = ~s.failed | fixed | stuck
         extra = shares[:, column] * 0
         if CAUSES[column] is Cause.PREFILL_BOUND:
             extra = np.where(shares[:, column] > 0, s.over_ttft, 0.0)
-        without = ttft_without(s, removed) - extra
-        late = np.where(np.asarray(fixed) & s.of(s.requests.censored), 0.0, without) > ttft_limit
+        without = ttft_without(s, removed, both_lanes=CAUSES[column] in HOLD_BOTH_POOLS) - extra
+        late = np.where(fixed & s.of(s.requests.censored), 0.0, without + rest) > ttft_limit
         slow = tpot - per_token[:, column] > tpot_limit * (1 + 1e-9)
         met[:, column] = answered & ~late & ~slow & (shares[:, column] > 0)
     return met

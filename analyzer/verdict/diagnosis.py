@@ -100,7 +100,7 @@ def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) 
 
 
 def _newest(loaded: Loaded) -> float:
-    """Newest instant that telemetry covers, seconds from origin: what is held then, is held at least so long."""
+    """Newest instant telemetry covers, seconds from origin: what is held then, is held at least so long."""
     t, r = loaded.transfers, loaded.requests
     instants = [r.end, t.at, t.moved, t.imported, t.freed, t.given_back]
     known = [float(values[np.isfinite(values)].max()) for values in instants if np.isfinite(values).any()]
@@ -139,7 +139,7 @@ def _in_flight(s: Situation) -> tuple[int | None, float | None]:
             if np.isfinite(value):
                 found.append(value)
     many, ages = now["requests_in_flight"], now["oldest_request_age"]
-    return (int(round(sum(many))) if many else None), (max(ages) if ages else None)
+    return (round(sum(many)) if many else None), (max(ages) if ages else None)
 
 
 def _answers(s: Situation, found: Attribution) -> list[CauseAnswer]:
@@ -175,7 +175,7 @@ ORPHANS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED)
 
 
 def _behind_orphans(s: Situation, answers: list[CauseAnswer]) -> list[CauseAnswer]:
-    """`cancelled`, without a share of its own, where the orphans that are to blame were left by departed clients."""
+    """`cancelled`, without a share of its own, where departed clients left the orphans that are to blame."""
     blamed = [answer for answer in answers if answer.cause in ORPHANS and answer.share >= 0.05]
     if not blamed or any(answer.cause is Cause.CANCELLED for answer in answers):
         return []
@@ -203,7 +203,7 @@ def rule_of(found: Attribution, cause: Cause) -> Rule | None:
     return next((rule for rule in IN_ORDER if rule.cause is cause), None)
 
 
-def _spread(values: np.ndarray) -> tuple[float, float] | None:  # type: ignore[type-arg]
+def _spread(values: np.ndarray) -> tuple[float, float] | None:
     known = values[values > 0]
     return (float(np.median(known)), float(np.percentile(known, 95))) if len(known) else None
 

@@ -102,7 +102,7 @@ def _window(found: Diagnosis) -> dict[str, object]:
 
 
 def token_bucket(tokens: Floats) -> Codes:
-    """Number of the bucket of TOKEN_BUCKETS; 9 where tokens are not known. 1K is 1,024, lower edges included."""
+    """Number of the bucket of TOKEN_BUCKETS; 9 for tokens not known. 1K is 1,024, lower edges included."""
     found = np.searchsorted([1024, 4096, 16384], np.nan_to_num(tokens), side="right")
     return np.where(np.isfinite(tokens), found, 9).astype(np.uint64)
 
@@ -111,7 +111,8 @@ def under_way(r: Requests) -> NDArray[np.intp]:
     """Requests under way as each one started, itself included."""
     begun = np.argsort(np.argsort(r.start, kind="stable"), kind="stable") + 1
     ends = np.sort(r.end[np.isfinite(r.end)])
-    return np.maximum(begun - np.searchsorted(ends, r.start, side="right"), 1)
+    found: NDArray[np.intp] = np.maximum(begun - np.searchsorted(ends, r.start, side="right"), 1)
+    return found
 
 
 def _concurrency(r: Requests) -> Codes:

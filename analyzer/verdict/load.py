@@ -13,7 +13,7 @@ from analyzer.signals.histograms import HistogramSummary
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.readings import SIGNALS, Readings
-from analyzer.verdict.tables import ClockOffset, Codes, Requests, Transfers, Worker, table_fields
+from analyzer.verdict.tables import ClockOffset, Codes, Index, Requests, Transfers, Worker, table_fields
 from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
@@ -31,7 +31,7 @@ COUNTERS = (
     "late_kv_reads_total",
 )
 
-Raw = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+Raw = Mapping[str, np.ndarray]
 
 
 class Columns(Protocol):
@@ -61,6 +61,8 @@ class Loaded:
     increases: list[Increase]
     histograms: list[HistogramSummary]
     clocks: list[ClockOffset]
+    superseded: Raw
+    """worker, since, until of prompts computed for attempts that were given up."""
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
@@ -89,7 +91,8 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         Readings(levels, _part_codes(store)),
         increases(store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})),
         histograms(store.rows(_signals_sql("histograms"), {**span, "metrics": []})),
-        _clocks(store, scope, workers),
+        _clocks(store, scope, {*_codes(requests), *transfers.producer.tolist()}, workers),
+        _superseded(store, window, requests, scope.from_ns),
     )
 
 
@@ -182,12 +185,12 @@ def _transfers(raw: Raw, requests: Requests, origin_ns: int) -> Transfers:
     return take(found, np.flatnonzero(found.request >= 0))
 
 
-def take(table: Any, rows: np.ndarray) -> Any:  # type: ignore[type-arg]
+def take(table: Transfers, rows: Index) -> Transfers:
     """Return some rows of a table."""
-    return type(table)(**{name: getattr(table, name)[rows] for name in table_fields(type(table))})
+    return Transfers(**{name: getattr(table, name)[rows] for name in table_fields(Transfers)})
 
 
-def positions(keys: Codes, wanted: Codes) -> np.ndarray:  # type: ignore[type-arg]
+def positions(keys: Codes, wanted: Codes) -> Index:
     """Row of `keys` (rows, 2) that equals each row of `wanted`; -1 when there is none."""
     if not len(keys) or not len(wanted):
         return np.full(len(wanted), -1, np.intp)
@@ -234,9 +237,23 @@ def _add_process(out: dict[int, Worker], row: Mapping[str, Any], origin_ns: int)
     )
 
 
-def _clocks(store: Columns, scope: Scope, workers: Mapping[int, Worker]) -> list[ClockOffset]:
+def _codes(requests: Requests) -> set[int]:
+    return {*np.unique(requests.prefill_worker).tolist(), *np.unique(requests.decode_worker).tolist()}
+
+
+def _superseded(store: Columns, window: Mapping[str, Any], requests: Requests, origin_ns: int) -> Raw:
+    if not (requests.attempts > 1).any():
+        return {"worker": np.zeros(0, np.uint64), "since": np.zeros(0), "until": np.zeros(0)}
+    raw = store.columns(read_sql(__file__, "sql/superseded"), window) or _Empty()
+    instants = {name: (raw[f"{name}_ns"] - origin_ns) / 1e9 for name in ("since", "until")}
+    return {"worker": raw["worker"], **instants}
+
+
+def _clocks(
+    store: Columns, scope: Scope, codes: set[int], workers: Mapping[int, Worker]
+) -> list[ClockOffset]:
     rows = store.rows(read_sql(__file__, "sql/clocks"), {"from_ns": scope.from_ns, "to_ns": scope.to_ns})
-    known = {worker.name for worker in workers.values()}
+    known = {worker.name for code, worker in workers.items() if code in codes}
     return [
         ClockOffset(**{**row, "contradictory": bool(row["contradictory"])})
         for row in rows

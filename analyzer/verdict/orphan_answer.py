@@ -7,7 +7,7 @@ import numpy as np
 from analyzer.kv_ledger import State
 from analyzer.verdict.load import Columns
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Outcome
+from analyzer.verdict.tables import Codes, Outcome
 from collector.sql import read_sql
 
 MOST = 1000
@@ -122,10 +122,11 @@ def _known(value: float) -> float | None:
 
 def key_text(s: Situation, row: int) -> str:
     """request_key as 32 hex digits."""
-    return s.requests.key[row].astype("<u8").tobytes().hex()
+    key: Codes = s.requests.key[row]
+    return key.astype("<u8").tobytes().hex()
 
 
-def _ids(store: Columns, s: Situation, rows: np.ndarray) -> dict[int, str]:  # type: ignore[type-arg]
+def _ids(store: Columns, s: Situation, rows: np.ndarray) -> dict[int, str]:
     """Names of the hand-offs, by hash."""
     wanted = np.unique(s.transfers.transfer_id[rows]).tolist() if len(rows) else []
     if not wanted:

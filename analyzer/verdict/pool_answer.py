@@ -149,14 +149,14 @@ def _saturation(
     most = np.nanmax(gauge) if np.isfinite(gauge).any() else np.nan
     full = (used >= FULL_KV) & (waits >= 0.5)
     at_cap = (gauge >= AT_CAP * most) & (waits >= 1.0)
-    state: np.ndarray = short | full | at_cap if pool == "decode" else short | full  # type: ignore[type-arg]
+    state: np.ndarray = short | full | at_cap if pool == "decode" else short | full
     known = bool(np.isfinite(used).any() or np.isfinite(gauge).any())
     changes = np.flatnonzero(np.diff(state.astype(np.int8)))
     return bool(state[-1]), known, float(edges[changes[-1] + 1]) if len(changes) else None
 
 
 def _skew(s: Situation, pool: str) -> float | None:
-    """Longest waiting time of a worker over the median worker's; None below three workers or without waits."""
+    """Longest waiting time of a worker over the median one's; None below three workers or without waits."""
     r = s.requests
     workers = s.pools.prefill_workers if pool == "prefill" else s.pools.decode_workers
     own = r.prefill_worker if pool == "prefill" else r.decode_worker

@@ -1,7 +1,7 @@
 """Lays a request's timeline again with parts of it shortened.
 
-A request's parts follow each other, but for two lanes that some systems run side by side: the prompt's own lane
-(wait, compute) and decode making room. Where the two overlap, the later end counts, so that
+A request's parts follow each other, but for two lanes that some systems run side by side: the prompt's own
+lane (wait, compute) and decode making room. Where the two overlap, the later end counts, so that
 shortening one lane helps only until the other one's end.
 """
 
@@ -14,17 +14,25 @@ PROMPT_LANE = ("prefill_queue", "prefill_compute")
 ROOM_LANE = "decode_queue"
 
 
-def ttft_without(s: Situation, removed: Floats) -> Floats:
-    """TTFT (seconds; at least, where censored) had each part been shorter by `removed` (missed, 12)."""
+def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Floats:
+    """TTFT (seconds; at least, where censored) had each part been shorter by `removed` (missed, 12).
+
+    both_lanes: what is taken out held decode's room as well, hidden beside the prompt's lane.
+    """
     ttft = np.nan_to_num(s.of(s.requests.ttft))
     plain = ttft - removed.sum(axis=1)
     prompt_end = s.wait("prefill_compute")[1]
-    room_start, room_end = s.wait(ROOM_LANE)
-    side_by_side = room_start < prompt_end - 1e-6
+    room_start, room_end = s.of(s.requests.began(ROOM_LANE)), s.of(s.requests.ended(ROOM_LANE))
+    # decode that waits for this prompt's KV ends with it: no lane of its own
+    by_itself = (room_end < prompt_end - 1e-3) | (s.excess[:, PART[ROOM_LANE]] > 0)
+    side_by_side = (room_start < prompt_end - 1e-6) & by_itself
     in_prompt = removed[:, [PART[p] for p in PROMPT_LANE]].sum(axis=1)
     in_room = removed[:, PART[ROOM_LANE]]
+    if both_lanes:
+        in_room = np.where(in_prompt > 0, np.fmax(room_end - room_start, 0.0), in_room)
     join = np.fmax(prompt_end, room_end)
     moved = np.fmax(prompt_end - in_prompt, room_end - in_room)
-    elsewhere = removed.sum(axis=1) - in_prompt - in_room
+    elsewhere = removed.sum(axis=1) - in_prompt - removed[:, PART[ROOM_LANE]]
     laid = ttft - (join - moved) - elsewhere
-    return np.where(side_by_side & np.isfinite(laid), laid, plain)
+    found: Floats = np.where(side_by_side & np.isfinite(laid), laid, plain)
+    return found

@@ -1,4 +1,4 @@
-"""One window, prepared for the rules: who missed by how much, in which parts of their time, and what was around.
+"""A window prepared for the rules: who missed by how much, in which parts of their time, what was around.
 
 `rows` are the missed requests; every array here has one entry a missed request unless it says otherwise.
 """
@@ -11,12 +11,13 @@ import numpy as np
 from analyzer import baselines
 from analyzer.baselines import Baseline
 from analyzer.kv_ledger import Ledger, ledger
+from analyzer.occupancy import Occupancy
 from analyzer.pools import Pools
 from analyzer.verdict.load import Loaded
 from analyzer.verdict.tables import PART, Codes, Flags, Floats, Index, Requests, Transfers, Transport
 
 ORDINARY_WAITS = 2.5
-"""A wait of so many service times happens at random in a pool that has room (M/D/1 at 75 % load: mean 1.5)."""
+"""A wait of so many service times happens at random in a pool with room (M/D/1 at 75 % load: mean 1.5)."""
 BUSY_RATIO = 1.5
 """Mean wait ÷ mean service from which on a pool is short of capacity: 75 % load of an M/D/1 queue."""
 AROUND_S = 30.0
@@ -51,7 +52,7 @@ class Situation:
         """Requests that missed, as rows of `requests`."""
         return np.flatnonzero(self.requests.missed)
 
-    def of(self, column: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def of(self, column: np.ndarray) -> np.ndarray:
         """A column of `requests`, for the missed ones."""
         return column[self.rows]
 
@@ -83,7 +84,7 @@ class Situation:
         out[t.request[order]] = order
         return out
 
-    def of_hand_off(self, column: np.ndarray, empty: float = np.nan) -> np.ndarray:  # type: ignore[type-arg]
+    def of_hand_off(self, column: np.ndarray, empty: float = np.nan) -> np.ndarray:
         """A column of `transfers` for the last hand-off of each missed request; `empty` without one."""
         at = self.of(self.hand_off)
         if not len(self.transfers):
@@ -93,7 +94,8 @@ class Situation:
     @cached_property
     def exposed(self) -> Floats:
         """(rows, 12) seconds of TTFT by part; 0 where there is no timeline."""
-        return np.nan_to_num(self.of(self.requests.exposed))
+        found: Floats = np.nan_to_num(self.of(self.requests.exposed))
+        return found
 
     @cached_property
     def excess(self) -> Floats:
@@ -118,9 +120,15 @@ class Situation:
         return np.where(np.isfinite(expected), expected, self.exposed[:, PART[part]])
 
     @cached_property
+    def superseded(self) -> Occupancy:
+        """Prompts computed for attempts that had been given up, by worker."""
+        lost = self.loaded.superseded
+        return Occupancy(lost["worker"], lost["since"], lost["until"])
+
+    @cached_property
     def prefill_worker(self) -> Codes:
-        """Prefill worker of each missed request."""
-        return self.of(self.requests.prefill_worker)
+        """Worker that computed the prompt of each missed request."""
+        return self.of(self.pools.prompt_worker)
 
     @cached_property
     def decode_worker(self) -> Codes:
@@ -128,7 +136,13 @@ class Situation:
         return self.of(self.requests.decode_worker)
 
     def wait(self, phase: str) -> tuple[Floats, Floats]:
-        """From when to when each missed request was in a phase; nan where it was not seen."""
+        """From when to when each missed request was in a phase; nan where it was not seen.
+
+        Of `decode_queue` only the wait for room counts (see Pools.room_wait).
+        """
+        if phase == "decode_queue":
+            since, until = self.pools.room_wait
+            return self.of(since), self.of(until)
         return self.of(self.requests.began(phase)), self.of(self.requests.ended(phase))
 
     @cached_property
@@ -205,4 +219,5 @@ def faster_path(loaded: Loaded) -> Flags:
     others = bool(np.isin(t.transport, (Transport.RDMA, Transport.NVLINK)).any())
     achieved = t.bytes / np.where(t.seconds > 0, t.seconds, np.nan) / 1e9
     far_below = achieved < 0.25 * t.link_gb_s
-    return tcp & (has_device | others | far_below)
+    found: Flags = tcp & (has_device | others | far_below)
+    return found

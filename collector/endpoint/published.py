@@ -13,6 +13,9 @@ VIEWS = {
     "request_phases": "One row per phase interval of a request.",
     "kv_transfers": "One row per KV hand-off: who, when, how much, how fast, how it ended.",
     "objective_minutes": "Requests per minute and configured objective: met, missed, why.",
+    "causes_by_minute": "Requests per minute by cause and configured objective.",
+    "current_objectives": "The objectives in force.",
+    "processes": "The processes that sent telemetry, with their pool.",
     "latency_minutes": "Sketches of TTFT, TPOT and end-to-end time per minute, to be merged.",
 }
 """Views a statement may read, with what each is."""
@@ -20,6 +23,7 @@ VIEWS = {
 PARAMETERISED = {
     "judged_requests": "Requests of a window judged against objectives given as arrays.",
     "pool_signals": "The pools' signals of a window, one row per point.",
+    "kv_holdings": "What KV each worker held in a window, and for whom.",
     "signal_histograms": "What each distribution grew by since its point before.",
 }
 """Views that take arguments: `FROM pool_signals(from_ns = …, to_ns = …, wanted = [])`."""

@@ -56,6 +56,9 @@ def sightings(adapter: Adapter, phase: Phase) -> list[Sighting]:
 
 def _from_spans(adapter: Adapter, phase: Phase) -> Iterator[Sighting]:
     for rule in adapter.rules:
+        if rule.dispatches and phase is Phase.ROUTER_QUEUE:
+            by = f"event `{rule.dispatches}` of span {_named(rule)}, one an attempt"
+            yield Sighting(Source.OBSERVED, by, rule.needs)
         for output in rule.intervals:
             if isinstance(output, Interval) and output.phase is phase:
                 yield Sighting(output.source, _span(rule, output), rule.needs)
@@ -80,7 +83,12 @@ def _mark_needs(adapter: Adapter, mark: str) -> str:
 def _span(rule: SpanRule, output: Interval | Composite) -> str:
     where = f" ({_conditions(output.where)})" if output.where else ""
     role = "" if output.role is Role.ANY else f" of a {output.role.name.lower()} worker"
-    return f"span `{rule.span or rule.scope}`{where}{role}"
+    return f"span {_named(rule)}{where}{role}"
+
+
+def _named(rule: SpanRule) -> str:
+    """Return how a rule's spans are named."""
+    return f"`{rule.prefix.strip()} …`" if rule.prefix else f"`{rule.span or rule.scope}`"
 
 
 def _conditions(where: Where) -> str:
@@ -140,7 +148,12 @@ def _phases(adapter: Adapter) -> str:
     rows = [(_names(told), seen.source.value, _by(seen)) for seen, told in phases.items()]
     rows += [(_names(unseen), "–", "")] if unseen else []
     skipped = [
-        f"- Span `{rule.span}` is not read: {rule.ignored}\n" for rule in adapter.rules if rule.ignored
+        f"- Span {_named(rule)} is not read: {rule.ignored}\n" for rule in adapter.rules if rule.ignored
+    ]
+    skipped += [
+        f"- Span {_named(rule)} is read for requests alone; else: {rule.otherwise}\n"
+        for rule in adapter.rules
+        if rule.otherwise
     ]
     return "\n" + table(("phases", "known", "by"), rows) + ("\n" + "".join(skipped) if skipped else "")
 

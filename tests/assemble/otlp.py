@@ -37,6 +37,7 @@ TABLES = (
     "batch_traces",
     "batch_requests",
     "batch_spans",
+    "batch_attempts",
 )
 
 
@@ -65,7 +66,8 @@ def body(spans: Iterable[Span]) -> bytes:
         out.status.code = span.status
         _fill(out.attributes, span.attributes.items())
         for name, ns in span.events:
-            out.events.add(name=name, time_unix_nano=ns)
+            said = {key.split(":")[2]: value for key, value in span.told.items() if key.split(":")[1] == name}
+            _fill(out.events.add(name=name, time_unix_nano=ns).attributes, said.items())
     return message.SerializeToString()
 
 

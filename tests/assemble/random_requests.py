@@ -29,7 +29,7 @@ ABSURD = ("nan", "inf", "-inf", "1e30", "-2882.5", "2882.5", "", "soon", "1e-3",
 def request(seed: int) -> list[Span]:
     """The spans of one request of its own trace, in no order, some of them sent more than once."""
     rng = random.Random(seed)
-    spans = rng.choice((native, native, vllm, dynamo))(rng)
+    spans = rng.choice((native, native, vllm, dynamo, sglang))(rng)
     spans += rng.choices(spans, k=rng.choice((0, 0, 1, 3)))
     rng.shuffle(spans)
     return spans
@@ -264,7 +264,7 @@ def dynamo(rng: random.Random) -> list[Span]:
             "request_id": f"u-{trace.id}",
             "x_request_id": "mine",
             "model": "tiny",
-            "uri": "/v1",
+            "uri": rng.choice((*["/v1/chat/completions"] * 4, "/health")),
             "input_tokens": rng.choice(NUMBERS),
             "output_tokens": rng.choice(NUMBERS),
             "ttft_ms": rng.choice((str(rng.randint(0, 40 * MS) / 1e6), *ABSURD)),
@@ -280,7 +280,12 @@ def dynamo(rng: random.Random) -> list[Span]:
                 trace.start,
                 trace.moment(30, 60),
                 status=rng.choice((0, 0, 2)),
-                attributes=_some(rng, attributes),
+                attributes=_some(rng, attributes, rng.choice((0.85, 0.5))),
+                events=tuple(
+                    (name, trace.moment(0, 40))
+                    for name in ("request received", "response failed", "Cannot recreate stream")
+                    if rng.random() < 0.4
+                ),
             )
         )
     if rng.random() < 0.5:
@@ -312,17 +317,27 @@ def dynamo(rng: random.Random) -> list[Span]:
                 attributes={"model": "m2", "dynamo.request.terminal.outcome": outcome},
             )
         )
-    for name in ("kv_router.select_worker", "kv_router.schedule", "request.preprocessing"):
+    selects = ["kv_router.select_worker"] * rng.choice((1, 1, 3))
+    for name in (*selects, "kv_router.schedule", "request.preprocessing", "worker_kv_query_source_7"):
         if rng.random() < 0.6:
             spans.append(trace.span(name, frontend, *trace.stretch(0, 15)))
-    for phase, component in (("Prefill", "prefill"), ("Decode", "backend"), ("Aggregated", "backend")):
+    attempts = rng.choice((("0",), ("0",), ("0", "1", "2", "x")))
+    legs = (("Prefill", "prefill"), ("Decode", "backend"), ("Aggregated", "backend"))
+    for phase, component in legs * rng.choice((1, 1, 2)):
         if rng.random() < 0.6:
             route = trace.span(
                 rng.choice(("kv_router.route_request", "router.route_request")),
                 frontend,
                 *trace.stretch(2, 50),
                 kind=3,
-                attributes=_some(rng, {"phase": phase, "worker_id": rng.choice(("3", "4", "5"))}),
+                attributes=_some(
+                    rng,
+                    {
+                        "phase": phase,
+                        "worker_id": rng.choice(("3", "4", "5")),
+                        "request.attempt": rng.choice(attempts),
+                    },
+                ),
             )
             payload = trace.span(
                 "handle_payload",
@@ -335,6 +350,102 @@ def dynamo(rng: random.Random) -> list[Span]:
                 ),
             )
             spans += [route, payload]
+    return spans
+
+
+def sglang(rng: random.Random) -> list[Span]:
+    """A gateway that retries, and each attempt's legs: roots, threads of several ranks, nested stages."""
+    trace = _Trace(rng)
+    gateway, engine = process(rng, ""), process(rng, rng.choice(("prefill", "decode", "", "")))
+    root = _gateway_root(trace, gateway)
+    spans = [root if rng.random() < 0.85 else trace.span("other", gateway, *trace.stretch())]
+    rooms = [f"0x{rng.randrange(1 << 63):x}" for _ in range(rng.choice((1, 1, 2, 3)))]
+    for room in rooms:
+        for role in ("prefill", "decode", ""):
+            if rng.random() < 0.6:
+                spans += _sglang_leg(trace, engine, role, room, root)
+        if rng.random() < 0.3:
+            spans.append(
+                trace.span(f"Sender Req {room}", engine, *trace.stretch(0, 40), attributes={"rid": room})
+            )
+    return spans
+
+
+def _gateway_root(trace: _Trace, gateway: Process) -> Span:
+    rng = trace.rng
+    sent = "Sending concurrent requests"
+    events = [(sent, trace.moment(-2, 30)) for _ in range(rng.choice((0, 1, 1, 2, 5)))]
+    events += [("Received concurrent requests", trace.moment(0, 40))]
+    urls = {"prefill_url": f"http://p{rng.randrange(3)}", "decode_url": "http://d:1"}
+    told = {f"event:{sent}:{name}": url for name, url in _some(rng, urls).items()} if events[1:] else {}
+    attributes = {
+        "method": rng.choice(("POST", "POST", "POST", "GET")),
+        rng.choice(("uri", "path")): rng.choice(("/generate", "/v1/completions", "/health")),
+        "request_id": "client-9",
+        "status_code": rng.choice(("200", "200", "499", "500", "503", "418")),
+    }
+    return trace.span(
+        "http_request", gateway, trace.start, trace.moment(20, 60), scope="smg", status=rng.choice((0, 2)),
+        attributes=_some(rng, attributes, 0.95), events=tuple(events), told=told,
+    )  # fmt: skip
+
+
+_STAGES = (
+    "tokenize",
+    "api_server_dispatch",
+    "prefill_bootstrap",
+    "prefill_waiting",
+    "prefill_forward",
+    "chunked_prefill",
+    "prefill_transfer_kv_cache",
+    "decode_bootstrap",
+    "decode_transferred",
+    "decode_waiting",
+    "decode_forward",
+    "fake_output",
+    "decode_loop",
+    "mooncake_send",
+    "request_process",
+)
+
+
+def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: Span) -> list[Span]:
+    rng = trace.rng
+    start, end = trace.stretch(0, 40)
+    attributes = {
+        "rid": "ab12",
+        "bootstrap_room": room,
+        "gen_ai.response.model": "llama",
+        "gen_ai.usage.completion_tokens": "7",
+        "gen_ai.usage.prompt_tokens": rng.choice(NUMBERS),
+        "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40),
+        "gen_ai.latency.e2e": _seconds(rng, 0, 40),
+    }
+    leg = trace.span(
+        f"{role} Req ab12", engine, start, end, attributes=_some(rng, attributes), parent_id=gateway.span_id
+    )
+    spans = [leg]
+    for rank in range(rng.choice((1, 1, 2))):
+        label = f"{role.title()} Scheduler".strip()
+        thread = trace.span(
+            f"{label} [TP {rank}]",
+            engine,
+            start,
+            end,
+            parent_id=leg.span_id,
+            status=rng.choice((0, 0, 2)),
+            attributes=_some(
+                rng, {"thread_label": label, "type": "abort", "status_code": rng.choice(("500", "503"))}, 0.6
+            ),
+        )
+        spans.append(thread)
+        above = thread
+        for stage in rng.sample(_STAGES, rng.randint(0, 6)):
+            above = trace.span(
+                stage, engine, *trace.stretch(0, 40), parent_id=rng.choice((thread, above)).span_id,
+                attributes={"decode_ct": str(rng.randrange(2))},
+            )  # fmt: skip
+            spans.append(above)
     return spans
 
 

@@ -7,8 +7,8 @@ SELECT
     b.first_bucket, b.rule,
     f.trace_id, f.span_id, f.parent_id, f.resource_id,
     p.worker, p.cohort, p.pool, p.guess,
-    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns - shift, f.end_ns - shift,
-    if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], if(shift = 0, f.intervals, arrayMap(i -> (i.1, i.2, i.3 - shift, i.4 - shift, i.5, i.6, i.7), f.intervals))),
+    f.dialect, f.root, f.calls, f.plays, f.attempt, f.attempt_id, f.start_ns - shift, f.end_ns - shift,
+    if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], if(shift = 0, f.intervals, arrayMap(i -> (i.1, i.2, i.3 - shift, i.4 - shift, i.5, i.6, i.7, i.8), f.intervals))),
     if(outdated, [], if(shift = 0, f.marks, arrayMap(k -> (k.1, k.2, k.3 - shift, k.4), f.marks))),
     if(outdated, [], arrayConcat(if(p.tenant != '', [('tenant', 0, p.tenant, 0)], []), f.facts)),
     -- the lease's end is an instant of the same clock

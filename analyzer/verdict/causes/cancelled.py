@@ -10,6 +10,8 @@ from analyzer.verdict.vocabulary import Cause
 
 LEAST = 0.2
 """Below this fraction of the work ahead, departed clients are not what it waits for."""
+ALL_OF_IT = 0.4
+"""A busy worker without this fraction of its work would be at 60 % load, where waits are ordinary."""
 
 
 def fraction(s: Situation) -> Floats:
@@ -18,7 +20,7 @@ def fraction(s: Situation) -> Floats:
     departed = s.pools.prefill_departed.mean(s.prefill_worker, since, until)
     running = s.pools.prefill_running.mean(s.prefill_worker, since, until)
     found = np.where(running > 0, departed / np.where(running > 0, running, 1.0), 0.0)
-    return np.where(found >= LEAST, np.minimum(found, 1.0), 0.0)
+    return np.where(found >= LEAST, np.minimum(found / ALL_OF_IT, 1.0), 0.0)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -26,7 +28,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     gone = s.requests.outcome == Outcome.CANCELLED
     return [
         *count("cancelled_requests", gone),
-        *median("prefill_for_departed_clients", fraction(s), chosen, "fraction"),
+        *median("prefill_for_departed_clients", fraction(s) * ALL_OF_IT, chosen, "fraction"),
         *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
     ]
 

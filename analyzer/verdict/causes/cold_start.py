@@ -1,5 +1,7 @@
 """First use of a pair of workers, or of a worker after its start, costs what later uses do not."""
 
+from functools import partial
+
 import numpy as np
 
 from analyzer.verdict.evidence import Evidence, count, median
@@ -44,7 +46,7 @@ def _times(s: Situation, members: Index) -> Floats:
 
 
 def _is_first(s: Situation, row: int) -> bool:
-    """Whether the pair's first transfer seen is its first: a side had just started, or nothing came before."""
+    """Whether the pair's first transfer seen is its first: a side just started, or nothing came before."""
     t = s.transfers
     started = [
         start
@@ -76,6 +78,54 @@ def compute(s: Situation) -> Floats:
     return where(young & (exposed > TIMES_LATER * s.of(s.compute.expected)))
 
 
+def cold_computing(s: Situation) -> list[tuple[int, float, float]]:
+    """(worker, since, until) of prompts computed at several times the usual cost by workers just started."""
+    r = s.requests
+    took, began, ended = r.duration("prefill_compute"), r.began("prefill_compute"), r.ended("prefill_compute")
+    expected = s.compute.expected
+    slow = np.isfinite(began) & (took > TIMES_LATER * expected)
+    out = []
+    for code in s.pools.prefill_workers.tolist():
+        worker = s.loaded.workers.get(int(code))
+        for start in worker.starts if worker else ():
+            young = slow & (s.pools.prompt_worker == code) & (began >= start) & (began <= start + WARM_UP_S)
+            out += [(int(code), float(began[i]), float(ended[i])) for i in np.flatnonzero(young)]
+    return out
+
+
+def behind(s: Situation) -> Floats:
+    """Waits for prefill in the queue that built up behind a cold prompt, until that queue was empty again."""
+    since, until = s.wait("prefill_queue")
+    out = np.zeros(len(s.rows), bool)
+    for code, begun, done in cold_computing(s):
+        cleared = _cleared(s, code, done)
+        out |= (s.prefill_worker == code) & (until > begun) & (since < cleared)
+    return where(out)
+
+
+def _cleared(s: Situation, code: int, after: float) -> float:
+    """When the worker's queue was first empty after an instant."""
+    ends = np.unique(s.requests.ended("prefill_queue")[s.pools.prompt_worker == code])
+    ends = ends[np.isfinite(ends) & (ends >= after)] + 1e-6
+    level = s.pools.prefill_waiting.level(np.full(len(ends), code, np.uint64), ends)
+    empty = ends[level <= 0]
+    return float(empty[0]) if len(empty) else np.inf
+
+
+def on_decode(s: Situation, phase: str) -> Floats:
+    """Imports and first steps on decode workers just started, at several times what they usually take."""
+    took = s.requests.duration(phase)
+    known = took[np.isfinite(took) & (took > 0)]
+    began = s.wait(phase)[0]
+    young = np.zeros(len(s.rows), bool)
+    for code in np.unique(s.decode_worker).tolist():
+        worker = s.loaded.workers.get(int(code))
+        for start in worker.starts if worker else ():
+            young |= (s.decode_worker == code) & (began >= start) & (began <= start + WARM_UP_S)
+    usual = float(np.median(known)) if len(known) > ENOUGH_LATER else np.inf
+    return where(young & (s.exposed[:, PART[phase]] > TIMES_LATER * max(usual, 1e-3)))
+
+
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """How the first uses compare with later ones."""
     ratio = first_of_pair(s)
@@ -98,4 +148,16 @@ TRANSFER = Rule(
 COMPUTE = Rule(
     Cause.COLD_START, ("prefill_compute",), compute, explain, _NEXT,
     needs=("prefill_compute",), excludes="workers that did not start shortly before",
+)  # fmt: skip
+BEHIND = Rule(
+    Cause.COLD_START, ("prefill_queue",), behind, explain, _NEXT,
+    needs=("prefill_compute", "process.creation.time"), excludes="queues that no cold prompt began",
+)  # fmt: skip
+ON_DECODE = Rule(
+    Cause.COLD_START, ("kv_import",), partial(on_decode, phase="kv_import"), explain, _NEXT,
+    needs=("kv_import", "process.creation.time"), excludes="workers that did not start shortly before",
+)  # fmt: skip
+FIRST_STEP = Rule(
+    Cause.COLD_START, ("first_decode_step",), partial(on_decode, phase="first_decode_step"), explain, _NEXT,
+    needs=("first_decode_step", "process.creation.time"), excludes="workers not started shortly before",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tokens come slower than the objective: a pool without room runs large batches, or a step simply takes that long."""
+"""Tokens come slower than the objective: a full pool runs large batches, or a step simply takes that long."""
 
 import numpy as np
 
@@ -8,6 +8,27 @@ from analyzer.verdict.rule import Rule, everything, where
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
+
+AS_EXPECTED = 1.15
+"""A step within this factor of what its batch explains is not slow by itself."""
+VARIES = 1.3
+"""Ratio of large to small batches from which on a fit can tell what the batch costs."""
+
+
+def grown(s: Situation) -> Flags:
+    """Streams whose step is what their batch explains, and would meet the objective at half the batch."""
+    fit, known = s.step.fit, s.batch[np.isfinite(s.batch)]
+    if fit is None or len(known) < 20:
+        return np.zeros(len(s.rows), bool)
+    small, large = np.percentile(known, (10, 90))
+    if large < VARIES * max(small, 1.0):
+        return np.zeros(len(s.rows), bool)
+    context = s.of(s.requests.input_tokens) + np.nan_to_num(s.of(s.requests.output_tokens)) / 2
+    batch = s.of(s.batch)
+    half = np.column_stack([np.ones(len(batch)), batch / 2, batch / 2 * context])
+    relieved = fit.predict(half) <= s.of(s.requests.tpot_limit)
+    ordinary = s.of(s.requests.tpot) <= AS_EXPECTED * s.of(s.step.expected)
+    return relieved & ordinary & (batch >= 4)
 
 
 def crowded(s: Situation) -> Floats:
@@ -20,7 +41,7 @@ def crowded(s: Situation) -> Floats:
     most = np.array([_high(s, code) for code in s.decode_worker.tolist()]) if len(since) else np.zeros(0)
     full, _ = s.decode_full
     at_cap = (running >= AT_CAP * most) & (waiting >= 1.0) & full
-    return where((used >= FULL_KV) | at_cap)
+    return where((used >= FULL_KV) | at_cap | grown(s))
 
 
 def _high(s: Situation, code: int) -> float:
@@ -47,7 +68,7 @@ STARVED = Rule(
 )  # fmt: skip
 BOUND = Rule(
     Cause.DECODE_BOUND, ("tpot.running",), everything, explain,
-    "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams per worker, "
-    "speculative decoding, or another objective.",
+    "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams "
+    "per worker, speculative decoding, or another objective.",
     needs=("decode",), excludes="pools that are full, prompts in the steps, preemption", confidence=0.8,
 )  # fmt: skip

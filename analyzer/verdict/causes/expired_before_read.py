@@ -2,16 +2,35 @@
 
 import numpy as np
 
+from analyzer.verdict.causes.decode_recompute import OVERLAP
 from analyzer.verdict.evidence import Evidence, count, median
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Flags, Floats
+from analyzer.verdict.tables import Flags, Floats, Status
 from analyzer.verdict.vocabulary import Cause
 
 
 def late(s: Situation) -> Flags:
-    """Missed requests whose KV was read late."""
-    return np.nan_to_num(s.of_hand_off(s.ledger.late_read.astype(np.float64))) > 0
+    """Missed requests whose KV was read late, or had to be recomputed as its lease had ended."""
+    recomputed: Flags = (s.of(s.requests.local_prompt_tokens) > 0) & s.of(late_requests(s))
+    read_late: Flags = np.nan_to_num(s.of_hand_off(s.ledger.late_read.astype(np.float64))) > 0
+    return recomputed | read_late
+
+
+def late_requests(s: Situation) -> Flags:
+    """Per request: its KV was read late, or given back unread when its lease ended."""
+    t = s.transfers
+    out = np.zeros(len(s.requests), bool)
+    out[t.request[s.ledger.late_read | (t.status == Status.EXPIRED) | np.isfinite(t.expired)]] = True
+    return out
+
+
+def beside(s: Situation) -> Floats:
+    """Streams that ran while their worker recomputed prompts, most of them because their lease had ended."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
+    expired = s.pools.local_prompts(late_requests(s)).mean(s.decode_worker, since, until)
+    every = s.pools.decode_local_prompts.mean(s.decode_worker, since, until)
+    return where((every >= OVERLAP) & (expired > 0.5 * every))
 
 
 def claim(s: Situation) -> Floats:
@@ -32,11 +51,21 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
 
 RULE = Rule(
     Cause.EXPIRED_BEFORE_READ,
-    ("decode_queue", "kv_transfer", "kv_import"),
+    ("decode_queue", "kv_transfer", "kv_import", "tpot.recompute"),
     claim,
     explain,
     "Lengthen the lease beyond the longest hand-off (or renew it by heartbeat), and check the answers of the "
     "requests concerned: they may have been decoded from reused blocks.",
     needs=("kv_publish", "kv_release"),
     excludes="hand-offs read within their lease, renewals included",
+)
+BESIDE = Rule(
+    Cause.EXPIRED_BEFORE_READ,
+    ("first_decode_step", "tpot.running"),
+    beside,
+    explain,
+    "Lengthen the lease beyond the longest hand-off (or renew it by heartbeat): prompts whose KV was given "
+    "back are recomputed on decode and slow its streams.",
+    needs=("kv_publish", "kv_release", "pd.local_prompt_tokens"),
+    excludes="recomputation after other failures",
 )

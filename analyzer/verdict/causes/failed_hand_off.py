@@ -1,5 +1,6 @@
-"""Requests that failed because their hand-off did: sides that do not match, a peer that was replaced, or KV that
-nobody took."""
+"""Requests that failed because their hand-off did: sides that do not match, a peer that was replaced,
+or KV that nobody took.
+"""
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from analyzer.verdict.causes.agreement import differing_pairs, renamed_without_r
 from analyzer.verdict.evidence import Evidence, count, number
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Account, Flags, Floats, Status
+from analyzer.verdict.tables import PART, Account, Flags, Floats, Status
 from analyzer.verdict.vocabulary import Cause
 
 MUCH_MORE = 5.0
@@ -27,13 +28,13 @@ def hand_off_failed(s: Situation) -> Flags:
 
 
 def mismatch(s: Situation) -> Floats:
-    """Hand-offs between sides that differ in what both must agree on, or name the same hand-off differently."""
+    """Hand-offs between sides that differ in what both must agree on, or name one hand-off differently."""
     pair = differing_pairs(s, s.prefill_worker, s.decode_worker)
     return where(hand_off_failed(s) & (pair | renamed_without_read(s)[s.rows]))
 
 
 def stale_producers(s: Situation) -> set[int]:
-    """Producers whose hand-offs fail while others' to the same consumers succeed, after a consumer was replaced."""
+    """Producers whose hand-offs fail after a consumer was replaced, while others' to the same succeed."""
     r = s.requests
     judged = np.isin(r.account, (Account.MET, Account.MISSED)) & (r.prefill_worker != 0) & r.inside
     bad = np.zeros(len(r), bool)
@@ -62,6 +63,18 @@ def stale(s: Situation) -> Floats:
     return where(hand_off_failed(s) & np.isin(s.prefill_worker, list(stale_producers(s))))
 
 
+def expired(s: Situation) -> Floats:
+    """Failed requests whose lease ended while their decode leg was there to read it."""
+    t = s.transfers
+    ended = np.isfinite(t.expired) | (t.status == Status.EXPIRED)
+    asked = np.isfinite(t.asked) | np.isfinite(t.import_start) | np.isfinite(t.reserved)
+    r = s.requests
+    decoded = np.isfinite(r.ended("decode_queue")) & (r.ended("decode_queue") >= r.ended("prefill_compute"))
+    own = np.zeros(len(r), bool)
+    own[t.request[ended & (asked | decoded[t.request])]] = True
+    return where(s.failed & own[s.rows])
+
+
 def unclaimed(s: Situation) -> Floats:
     """Failed requests that left KV which no decode took."""
     own = np.zeros(len(s.requests), bool)
@@ -74,7 +87,8 @@ def never_filled(s: Situation) -> Floats:
     """Failed requests for which decode held room that was never filled, and nothing was published."""
     own = np.zeros(len(s.requests), bool)
     own[s.transfers.request[s.ledger.transfer[s.ledger.orphan & s.ledger.on_decode]]] = True
-    return where(s.failed & own[s.rows])
+    queued = s.exposed[:, PART["prefill_queue"]] > 0.5 * np.nan_to_num(s.of(s.requests.lasted))
+    return where(s.failed & own[s.rows] & ~queued)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -88,17 +102,29 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
 
 VERSION_MISMATCH = Rule(
     Cause.VERSION_MISMATCH, ("failure",), mismatch, explain,
-    "Bring both sides to the same connector version, layout and id scheme; roll out in an order that keeps pairs alike.",
+    "Bring both sides to the same connector version, layout and id scheme; "
+    "roll out in an order that keeps pairs alike.",
     needs=("pd.compat.*",), excludes="pairs that agree and name hand-offs alike",
 )  # fmt: skip
 STALE_PEER = Rule(
     Cause.STALE_PEER, ("failure",), stale, explain,
-    "Restart the producers concerned, or make the connector forget a peer that was replaced: the others work.",
+    "Restart the producers concerned, or make the connector forget a peer that was replaced: "
+    "the others work.",
     needs=("process.creation.time",), excludes="failures spread evenly over producers",
 )  # fmt: skip
+EXPIRED = Rule(
+    Cause.EXPIRED_BEFORE_READ,
+    ("failure",),
+    expired,
+    explain,
+    "Lengthen the lease beyond the longest hand-off, or renew it by heartbeat: decode came, too late.",
+    needs=("kv_publish", "kv_release"),
+    excludes="hand-offs that no decode ever asked for",
+)
 UNCLAIMED = Rule(
     Cause.UNCLAIMED, ("failure",), unclaimed, explain,
-    "Find why decode never read it (crash, rejection); shorten the lease so that unread KV is given back sooner.",
+    "Find why decode never read it (crash, rejection); "
+    "shorten the lease so that unread KV is given back sooner.",
     needs=("kv_publish", "kv_release"), excludes="hand-offs that were read",
 )  # fmt: skip
 NEVER_FILLED = Rule(

@@ -1,4 +1,4 @@
-"""Between the pools, in neither computing nor moving bytes: publishing, dispatch, step alignment, first token."""
+"""Between the pools, neither computing nor moving bytes: publishing, dispatch, alignment, first token."""
 
 from analyzer.verdict.evidence import Evidence, median
 from analyzer.verdict.rule import Rule, everything
@@ -18,8 +18,8 @@ RULE = Rule(
     ("kv_publish", "decode_queue", "kv_import", "first_decode_step"),
     everything,
     explain,
-    "Shorten the control path: dispatch decode before prefill ends, import between steps, and do not compute the "
-    "first token twice.",
+    "Shorten the control path: dispatch decode before prefill ends, import between steps, and do not "
+    "compute the first token twice.",
     needs=("kv_publish", "decode_queue", "kv_import"),
     excludes="decode without room; bytes in flight",
     confidence=0.8,

@@ -4,22 +4,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analyzer.baselines import SUPPLIED_GB_S
 from analyzer.occupancy import Occupancy, groups
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Codes, Flags, Floats
+from analyzer.verdict.tables import Codes, Flags, Floats, Transport
 
 ENOUGH = 12
 """Transfers needed to tell how time goes with concurrency."""
 GROWS = 0.6
-"""Slope of log(time per byte) against log(concurrency) from which on the path is shared: 1 is perfect sharing."""
+"""Slope of log(time per byte) against log(concurrency) from which a path is shared: 1 is perfect sharing."""
 LINE_USE = 0.55
 """Share of the line rate in use from which on a path counts as full."""
+FULL_AT_LEAST = 0.4
+"""Share of what a path can carry that it must reach to be called full."""
 SMALL_BLOCK = 256 * 1024
 """Descriptors of fewer bytes are small: posting one costs more than moving it (10 µs at 25 GB/s)."""
 POST_SHARE = 0.35
 """Share of a transfer spent posting from which on posting dominates."""
 MOST_PER_DESCRIPTOR_S = 200e-6
 """Posting one descriptor never costs more by itself; beyond this the post call moves the bytes."""
+
+
+_LEAST = np.array([SUPPLIED_GB_S.get(Transport(number), np.nan) for number in range(len(Transport))])
 
 
 @dataclass(frozen=True)
@@ -58,12 +64,25 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
         if own.sum() < ENOUGH:
             continue
         found = _slope(np.log(np.maximum(concurrency[own], 1.0)), beside_its_pair[own])
-        at_line = aggregate[own] >= LINE_USE * np.where(
-            np.isfinite(t.link_gb_s[own]), t.link_gb_s[own], np.inf
-        )
+        line = t.link_gb_s[own]
+        can = np.where(np.isfinite(line), line, _usual_rate(s, _LEAST[t.transport[own]]))
+        at_line = aggregate[own] >= LINE_USE * np.where(np.isfinite(line), line, np.inf)
+        # a path that carries far less than it can meanwhile is slow, however many share it
+        far_below = aggregate[own] < FULL_AT_LEAST * can
         slope[own] = found
-        shared[own] = (concurrency[own] >= 1.5) & ((found >= GROWS) | (at_line & (concurrency[own] >= 2)))
+        grows = (found >= GROWS) | (at_line & (concurrency[own] >= 2))
+        shared[own] = (concurrency[own] >= 1.5) & ~far_below & grows
     return Sharing(concurrency, shared, aggregate, slope)
+
+
+def _usual_rate(s: Situation, least: Floats) -> Floats:
+    """What one healthy transfer reaches, 1e9 bytes/s, where that was learned; else what its kind does at
+    least.
+    """
+    fit = s.moving.fit
+    if fit is None or fit.coefficients[1] <= 0:
+        return least
+    return np.full(len(least), 1e-9 / fit.coefficients[1])
 
 
 def _beside_its_pair(s: Situation, took: Floats) -> Floats:
@@ -102,7 +121,7 @@ def posting(s: Situation) -> tuple[Floats, Flags]:
 
 
 def descriptor_bound(s: Situation) -> Flags:
-    """Per transfer: time follows descriptors rather than bytes, at a cost a descriptor can have, of small blocks."""
+    """Per transfer: time follows descriptors, not bytes, at a cost a descriptor can have, of small blocks."""
     t = s.transfers
     took = t.seconds
     known = np.isfinite(took) & np.isfinite(t.descriptors) & (t.descriptors > 0)
@@ -114,7 +133,7 @@ def descriptor_bound(s: Situation) -> Flags:
     by_bytes = (
         _slope(np.log(of_bytes[known]), np.log(took[known])) if np.isfinite(of_bytes[known]).all() else np.nan
     )
-    if not slope >= GROWS or by_bytes >= GROWS and abs(by_bytes - slope) < 0.3:
+    if not slope >= GROWS or (by_bytes >= GROWS and abs(by_bytes - slope) < 0.3):
         return out
     few = float(np.quantile(t.descriptors[known], 0.25))
     cost = took / t.descriptors

@@ -9,13 +9,18 @@ from functools import partial
 import numpy as np
 
 from analyzer.kv_ledger import State
-from analyzer.pools import FULL_KV
+from analyzer.pools import FULL_KV, LONG_WAIT_STEPS
+from analyzer.verdict.causes.pool_state import prefill_idle
 from analyzer.verdict.evidence import Evidence, count, median, number
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Codes, Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
+WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Where in a wait the gauge is read: it ends as room is found, when the gauge has fallen again."""
+LIVE_SHARE = 0.6
+LEAST_OF_CAPACITY = 0.3
 MOST = 0.5
 """Share of a cache's content, or of its capacity, from which on orphans are what fills it."""
 
@@ -23,7 +28,8 @@ MOST = 0.5
 def leaked(s: Situation) -> Flags:
     """Ledger rows that were not reclaimed although lease and limit are over."""
     held = s.ledger.state == State.HELD
-    return s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
+    found: Flags = s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
+    return found
 
 
 def leaked_on_decode(s: Situation) -> Flags:
@@ -44,25 +50,51 @@ def reserved(s: Situation) -> Flags:
 
 
 def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode: bool) -> Floats:
-    """Share of each worker's cache that orphans held during the wait; 0 where the cache was not full."""
+    """1 where orphans held most of each worker's cache, and it was full, during the wait; else 0.
+
+    Without them the cache would have had room, so the whole wait is theirs.
+    """
     since, until = np.nan_to_num(since), np.nan_to_num(until)
     held = s.ledger.orphans_held(on_decode).mean(workers, since, until)
     if not held.any():
         return held
     alive = (s.pools.decode_held if on_decode else s.pools.prefill_held).mean(workers, since, until)
     capacity = s.pools.kv_capacity(workers)
-    used = np.fmax(s.pools.kv_used(workers, (since + until) / 2), s.pools.kv_used(workers, until))
+    used = np.fmax.reduce([s.pools.kv_used(workers, since + part * (until - since)) for part in WITHIN])
     of_capacity = held / capacity
     of_content = held / np.maximum(held + alive, 1e-9)
-    full = np.where(np.isfinite(capacity), (held + alive) / capacity >= FULL_KV - 0.2, True)
-    full = np.where(np.isfinite(used), used >= FULL_KV - 0.1, full) | (of_capacity >= FULL_KV)
-    share = np.where(np.isfinite(capacity), of_capacity, of_content)
-    found = full & (np.fmax(share, of_content) >= MOST)
-    return np.where(found, np.minimum(np.fmax(share, of_content) / FULL_KV, 1.0), 0.0)
+    # gauges may leave out blocks set aside; what the spans hold, and work that stands still, tell too
+    full = (used >= FULL_KV - 0.1) | ((held + alive) / capacity >= FULL_KV - 0.2) | still(s, on_decode)
+    full |= ~np.isfinite(used) & ~np.isfinite(capacity)
+    if on_decode:
+        full &= ~live_is_most(s)
+    most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY, True) & (of_content >= MOST)
+    filled: Flags = full & (most | (of_capacity >= MOST))
+    return filled.astype(np.float64)
 
 
-def _claim(s: Situation, kind: str, on_decode: bool) -> Floats:
-    phase = "decode_queue" if on_decode else "prefill_queue"
+def still(s: Situation, on_decode: bool) -> Flags:
+    """Whether nothing but room can be what the request waited for: it waited long beside idle computing."""
+    if not on_decode:
+        return prefill_idle(s)
+    since, until = (np.nan_to_num(edge) for edge in s.wait("decode_queue"))
+    long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
+    return (prefill_idle(s) | long_wait) & ~live_is_most(s)
+
+
+def live_is_most(s: Situation) -> Flags:
+    """Whether decode ran about as much as it ever does while the request waited for room: live work
+    fills it.
+    """
+    phases = [s.wait(phase) for phase in ("prefill_queue", "decode_queue")]
+    since = np.nan_to_num(np.fmin(phases[0][0], phases[1][0]))
+    until = np.nan_to_num(np.fmax(phases[0][1], phases[1][1]))
+    running = s.pools.decode_running.mean(s.decode_worker, since, until)
+    most = np.array([s.pools.decode_running.peak(int(code)) for code in s.decode_worker.tolist()])
+    return running >= LIVE_SHARE * np.maximum(most, 1.0) if len(most) else np.zeros(0, bool)
+
+
+def _claim(s: Situation, kind: str, on_decode: bool, phase: str) -> Floats:
     workers = s.decode_worker if on_decode else s.prefill_worker
     since, until = s.wait(phase)
     share = filled(s, workers, since, until, on_decode)
@@ -72,6 +104,8 @@ def _claim(s: Situation, kind: str, on_decode: bool) -> Floats:
         workers, np.nan_to_num(since), np.nan_to_num(until)
     )
     everything = s.ledger.orphans_held(on_decode).mean(workers, np.nan_to_num(since), np.nan_to_num(until))
+    if phase == "prefill_queue" and on_decode:
+        share = np.where(prefill_idle(s), share, 0.0)
     part: Floats = share * np.where(everything > 0, of_kind / np.maximum(everything, 1e-9), 0.0)
     return part
 
@@ -102,30 +136,40 @@ def explain(s: Situation, chosen: Flags, kind: str, on_decode: bool) -> list[Evi
 UNCLAIMED = Rule(
     Cause.UNCLAIMED,
     ("prefill_queue",),
-    partial(_claim, kind="unclaimed", on_decode=False),
+    partial(_claim, kind="unclaimed", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="unclaimed", on_decode=False),
-    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or renew it "
-    "by heartbeat, so that unread KV is given back sooner.",
+    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or "
+    "renew it by heartbeat, so that unread KV is given back sooner.",
     needs=("kv_release",),
     excludes="cache that has room; hand-offs that were read under another name or whose spans are late",
 )
 LEAKED = Rule(
     Cause.LEAKED,
     ("prefill_queue",),
-    partial(_claim, kind="leaked", on_decode=False),
+    partial(_claim, kind="leaked", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="leaked", on_decode=False),
-    "The producer does not give unread KV back: restart the worker that holds it now, and bound every hand-off "
-    "by a lease that is enforced without new traffic.",
+    "The producer does not give unread KV back: restart the worker that holds it now, and bound every "
+    "hand-off by a lease that is enforced without new traffic.",
     needs=("kv_release",),
     excludes="KV still within its lease",
 )
 RESERVED = Rule(
     Cause.RESERVED_NEVER_FILLED,
     ("decode_queue",),
-    partial(_claim, kind="reserved", on_decode=True),
+    partial(_claim, kind="reserved", on_decode=True, phase="decode_queue"),
     partial(explain, kind="reserved", on_decode=True),
-    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
-    "not come.",
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: "
+    "blocks are held for hand-offs that will not come.",
     needs=("decode_queue",),
     excludes="reservations that are filled; decode cache that has room",
+)
+RESERVED_BEFORE_PREFILL = Rule(
+    Cause.RESERVED_NEVER_FILLED,
+    ("prefill_queue",),
+    partial(_claim, kind="reserved", on_decode=True, phase="prefill_queue"),
+    partial(explain, kind="reserved", on_decode=True),
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs "
+    "that will not come, and prefill waits for room on decode.",
+    needs=("decode_queue",),
+    excludes="prefill that computes all the while: then it is short itself",
 )

@@ -4,25 +4,41 @@ import numpy as np
 
 from analyzer.pools import FULL_KV
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Codes, Flags, Floats
+from analyzer.verdict.tables import Flags, Floats
 
+BUSY_LEAST = 0.6
+"""A worker with a queue computes all the time, unless something other than computing holds it."""
 IDLE_SIBLING = 0.25
 """A sibling with less than this share of the worker's own queue is idle beside it."""
 
 
 def siblings_idle(s: Situation, pool: str) -> Flags:
-    """Whether most siblings of the request's worker had next to no queue while it waited."""
+    """Whether most siblings that were there had next to no queue while the request waited for its worker."""
     occupancy = s.pools.prefill_waiting if pool == "prefill" else s.pools.decode_waiting
     workers = s.pools.prefill_workers if pool == "prefill" else s.pools.decode_workers
     own_worker = s.prefill_worker if pool == "prefill" else s.decode_worker
     if len(workers) < 2:
         return np.zeros(len(s.rows), bool)
     since, until = (np.nan_to_num(edge) for edge in s.wait(f"{pool}_queue"))
-    levels = np.stack([_of(occupancy.mean, int(code), since, until) for code in workers.tolist()])
+    middle = (since + until) / 2
+    levels = np.full((len(workers), len(s.rows)), np.nan)
+    for number, code in enumerate(workers.tolist()):
+        there = s.pools.available(int(code), middle) & (own_worker != code)
+        levels[number, there] = _of(occupancy.mean, int(code), since[there], until[there])
     own = occupancy.mean(own_worker, since, until)
-    others = np.where(workers[:, None] == own_worker[None, :], np.nan, levels)
-    middle = np.nanmedian(others, axis=0)
-    return (own >= 1.0) & (middle <= IDLE_SIBLING * own) & (middle < 1.0)
+    alone = ~np.isfinite(levels).any(axis=0)
+    levels[:, alone] = np.inf
+    usual = np.nanmedian(levels, axis=0)
+    found: Flags = (own >= 1.0) & (usual <= IDLE_SIBLING * own) & (usual < 1.0)
+    return found
+
+
+def prefill_idle(s: Situation) -> Flags:
+    """Whether the prefill worker computed next to nothing while the request waited: it was held by something
+    else, such as room on decode.
+    """
+    since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
+    return s.pools.prefill_running.mean(s.prefill_worker, since, until) < BUSY_LEAST
 
 
 def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignore[no-untyped-def]
@@ -31,13 +47,16 @@ def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignor
 
 
 def held_for_decode(s: Situation) -> Flags:
-    """Whether the prefill worker's cache was full, mostly of finished prompts that decode had not taken."""
+    """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or its
+    cache was full of finished prompts that decode had not taken; and decode was full.
+    """
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
     used = s.pools.kv_used(s.prefill_worker, until)
     computing = s.pools.prefill_running.mean(s.prefill_worker, since, until)
     waiting_for_decode = s.pools.decode_waiting.total((since + until) / 2)
     workers = max(1, len(s.pools.prefill_workers))
-    return (used >= FULL_KV) & (waiting_for_decode / workers > computing) & decode_is_full(s)
+    full_of_finished = (used >= FULL_KV) & (waiting_for_decode / workers > computing)
+    return (full_of_finished | prefill_idle(s)) & decode_is_full(s)
 
 
 def decode_is_full(s: Situation) -> Flags:
@@ -46,12 +65,7 @@ def decode_is_full(s: Situation) -> Flags:
     workers = s.pools.decode_workers
     if not len(workers):
         return np.zeros(len(s.rows), bool)
-    used = np.stack([_kv(s, code, until) for code in workers.tolist()])
-    full = (used >= FULL_KV).mean(axis=0) > 0.5
+    each = [s.pools.decode_kv_full(np.full(len(until), code, np.uint64), until) for code in workers.tolist()]
     own_full, _ = s.decode_full
-    return full | own_full
-
-
-def _kv(s: Situation, code: int, at: Floats) -> Floats:
-    workers: Codes = np.full(len(at), code, np.uint64)
-    return s.pools.kv_used(workers, at)
+    full: Flags = (np.mean(each, axis=0) > 0.5) | own_full
+    return full

@@ -1,4 +1,4 @@
-"""Prompt chunks share steps with running streams: colocated pools, or follow-up prompts prefilled on decode."""
+"""Prompt chunks share steps with running streams: colocated pools, or follow-ups prefilled on decode."""
 
 import numpy as np
 
@@ -16,8 +16,8 @@ OVERLAP = 0.05
 def prompts_on_decode(s: Situation) -> Occupancy:
     """Prompts computed by workers that decode: colocated ones, and follow-up turns appended there."""
     r = s.requests
-    shared = np.isin(r.prefill_worker, s.pools.decode_workers)
-    codes = np.where(shared, r.prefill_worker, 0).astype(np.uint64)
+    shared = np.isin(s.pools.prompt_worker, s.pools.decode_workers)
+    codes = np.where(shared, s.pools.prompt_worker, 0).astype(np.uint64)
     appended = r.appended & (r.local_prompt_tokens > 0)
     return Occupancy(
         np.concatenate([codes, np.where(appended, r.decode_worker, 0).astype(np.uint64)]),

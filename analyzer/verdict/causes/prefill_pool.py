@@ -1,6 +1,7 @@
-"""A long wait for prefill: one hot worker, decode that holds prefill back, both pools full, or too little prefill.
+"""A long wait for prefill: who is to blame.
 
-Asked in this order, after departed clients and orphans.
+One hot worker, decode that holds prefill back, both pools full, or too little prefill: asked in this order,
+after departed clients and orphans.
 """
 
 import numpy as np

@@ -82,8 +82,9 @@ def idle_pool(s: Situation, found: Attribution) -> Finding | None:
             used = _mean_of_any_part(s, signal, codes)
             if used is not None and used < IDLE:
                 detail = f"the {pool} pool is {used:.0%} used ({signal}) while requests miss for the other"
-                return Finding("idle_pool", "warning", detail, int((found.shares[:, COLUMN[other]] > 0).sum()),
-                               number(f"{pool}.{signal}", used, "fraction"))  # fmt: skip
+                missed = int((found.shares[:, COLUMN[other]] > 0).sum())
+                evidence = number(f"{pool}.{signal}", used, "fraction")
+                return Finding("idle_pool", "warning", detail, missed, evidence)
     return None
 
 
@@ -110,7 +111,7 @@ def path_specific(s: Situation, _: Attribution) -> Finding | None:
     return Finding("path_specific", "warning", detail)
 
 
-def _slow_pairs(log_ratio: np.ndarray, pair: np.ndarray) -> tuple[int, int, float] | None:  # type: ignore[type-arg]
+def _slow_pairs(log_ratio: np.ndarray, pair: np.ndarray) -> tuple[int, int, float] | None:
     """Pairs whose median is far above the quicker ones' by more than its own sampling error explains.
 
     The standard error of a median is 1.25 σ/√n; σ is the pooled scatter within pairs.

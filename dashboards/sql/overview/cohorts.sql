@@ -4,8 +4,8 @@ SELECT
     countIf(r.evaluated) AS judged,
     if(judged = 0, NULL, countIf(account = 'met') / judged) AS attainment,
     countIf(account = 'met') / greatest(1, toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime)) AS goodput,
-    quantile(0.5)(ttft_ns / 1e9) AS ttft_p50, quantile(0.95)(ttft_ns / 1e9) AS ttft_p95,
-    quantile(0.5)(tpot_ns / 1e9) AS tpot_p50, quantile(0.95)(tpot_ns / 1e9) AS tpot_p95
+    ifNotFinite(quantiles(0.5, 0.95)(ttft_ns / 1e9)[1], NULL) AS ttft_p50, ifNotFinite(quantiles(0.5, 0.95)(ttft_ns / 1e9)[2], NULL) AS ttft_p95,
+    ifNotFinite(quantiles(0.5, 0.95)(tpot_ns / 1e9)[1], NULL) AS tpot_p50, ifNotFinite(quantiles(0.5, 0.95)(tpot_ns / 1e9)[2], NULL) AS tpot_p95
 FROM judged_requests(from_ns = toUnixTimestamp($__fromTime) * 1000000000, to_ns = toUnixTimestamp($__toTime) * 1000000000,
     model = '', tenant = '', route = '', cohort = '', pool = '', worker = '', ${objectives:raw}) AS r
 WHERE $__conditionalAll(model IN (${model:singlequote}), $model)

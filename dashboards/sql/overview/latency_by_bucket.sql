@@ -2,8 +2,8 @@
 SELECT
     if(input_bucket = '', 'unknown', input_bucket) AS prompt,
     countIf(isNotNull(ttft_ns)) AS requests,
-    quantileExactInclusive(0.5)(ttft_ns / 1e9) AS ttft_p50, quantileExactInclusive(0.95)(ttft_ns / 1e9) AS ttft_p95, quantileExactInclusive(0.99)(ttft_ns / 1e9) AS ttft_p99,
-    quantileExactInclusive(0.5)(tpot_ns / 1e9) AS tpot_p50, quantileExactInclusive(0.95)(tpot_ns / 1e9) AS tpot_p95, quantileExactInclusive(0.99)(tpot_ns / 1e9) AS tpot_p99
+    ifNotFinite(quantilesExactInclusive(0.5, 0.95, 0.99)(ttft_ns / 1e9)[1], NULL) AS ttft_p50, ifNotFinite(quantilesExactInclusive(0.5, 0.95, 0.99)(ttft_ns / 1e9)[2], NULL) AS ttft_p95, ifNotFinite(quantilesExactInclusive(0.5, 0.95, 0.99)(ttft_ns / 1e9)[3], NULL) AS ttft_p99,
+    ifNotFinite(quantilesExactInclusive(0.5, 0.95, 0.99)(tpot_ns / 1e9)[1], NULL) AS tpot_p50, ifNotFinite(quantilesExactInclusive(0.5, 0.95, 0.99)(tpot_ns / 1e9)[2], NULL) AS tpot_p95, ifNotFinite(quantilesExactInclusive(0.5, 0.95, 0.99)(tpot_ns / 1e9)[3], NULL) AS tpot_p99
 FROM judged_requests(from_ns = toUnixTimestamp($__fromTime) * 1000000000, to_ns = toUnixTimestamp($__toTime) * 1000000000,
     model = '', tenant = '', route = '', cohort = '', pool = '', worker = '', ${objectives:raw}) AS r
 WHERE $__conditionalAll(model IN (${model:singlequote}), $model)
