@@ -31,7 +31,7 @@ class Client:
     def run(self, address: str) -> None:
         """Export until the server is gone or all is acknowledged."""
         with grpc.insecure_channel(address) as channel:
-            call = channel.unary_unary(f"/{TRACE_SERVICE}/Export")
+            call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{TRACE_SERVICE}/Export")
             while self.acknowledged < len(self.exports):
                 try:
                     call(self.exports[self.acknowledged], timeout=30)

@@ -31,7 +31,7 @@ def test_memory_stays_bounded_at_5000_spans_a_second(tmp_path: Path) -> None:
     lap = b"".join(export.body for export in capture.exports)
     spans = len(span_ids([lap]))
     with serving(tmp_path / "data") as server, grpc.insecure_channel(server.otlp_grpc) as channel:
-        call = channel.unary_unary(f"/{TRACE_SERVICE}/Export")
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{TRACE_SERVICE}/Export")
         began, sent, highest = time.monotonic(), 0, 0.0
         while time.monotonic() - began < SECONDS:
             shift = time.time_ns() - capture.started_ns

@@ -30,10 +30,16 @@ def _until(seconds: float) -> Iterator[None]:
         time.sleep(0.2)
 
 
+def _refused(server: Server, export: bytes) -> None:
+    with grpc.insecure_channel(server.otlp_grpc) as channel:
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{TRACE_SERVICE}/Export")
+        with pytest.raises(grpc.RpcError):
+            call(export, timeout=10)
+
+
 def test_metrics_count_what_was_received_refused_and_stored(server: Server) -> None:
     sent = send(server, bodies(CAPTURE / "otlp_traces.bin.gz"))
-    with grpc.insecure_channel(server.otlp_grpc) as channel, pytest.raises(grpc.RpcError):
-        channel.unary_unary(f"/{TRACE_SERVICE}/Export")(b"\xff garbage", timeout=10)
+    _refused(server, b"\xff garbage")
     late = httpx.post(
         f"{server.otlp_http}/v1/traces",
         content=body("of the year 1970", 1, lambda span: setattr(span, "start_time_unix_nano", 5)),
@@ -74,8 +80,7 @@ def test_prompt_text_reaches_neither_store_nor_log(server: Server) -> None:
 
     export = body("with text", 1, add_text)
     send(server, [export])
-    with grpc.insecure_channel(server.otlp_grpc) as channel, pytest.raises(grpc.RpcError):
-        channel.unary_unary(f"/{TRACE_SERVICE}/Export")(export + b"\xff" + SECRET.encode(), timeout=10)
+    _refused(server, export + b"\xff" + SECRET.encode())
     server.settle()
     assert server.get("/telemetry")["ingest"]["dropped"]["private_attributes"] >= 3
     assert SECRET not in server.log.read_text()
