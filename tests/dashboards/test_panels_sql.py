@@ -32,8 +32,9 @@ NOT_IN_CAPTURES = (
     "handoff/late_reads",
     "handoff/orphan",
     "telemetry/signals",
+    "why/notes",
 )
-"""The captures hold spans only, no late read, and their processes were first seen just now."""
+"""The captures hold spans only, no late read and nothing to remark, and their processes are new."""
 
 
 @pytest.fixture(scope="module")

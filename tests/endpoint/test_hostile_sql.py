@@ -211,7 +211,7 @@ def test_it_is_refused_and_reads_nothing(
 
 def test_the_reason_names_what_is_not_allowed(http: httpx.Client) -> None:
     for sql, words in {
-        "SELECT * FROM spans": "spans is not published here; read one of judged_requests",
+        "SELECT * FROM spans": "spans is not published here; read one of causes_by_minute",
         "SELECT file('x')": "the function file is not allowed here",
         "SELECT * FROM url('x')": "the table function url is not allowed here",
         "SELECT 1 SETTINGS max_threads = 1": "SETTINGS is not taken here",
