@@ -150,7 +150,8 @@ class Situation:
         """Whether the wait for prefill is more than ordinary queueing in a pool that has room."""
         since, until = self.wait("prefill_queue")
         service = self._typical_service()
-        around = np.maximum(AROUND_S, service * 10)
+        # Where no service time is known, what is typical cannot widen the look around.
+        around = np.maximum(AROUND_S, np.nan_to_num(service * 10, nan=0.0, posinf=0.0))
         middle = np.nan_to_num((since + until) / 2)
         worker = self.prefill_worker
         waiting = self.pools.prefill_waiting.mean(worker, middle - around, middle + around)
