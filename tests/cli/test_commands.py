@@ -107,7 +107,7 @@ def test_explain_draws_the_wait(served: Served, pdscope: Run, imported: object) 
     assert shown.returncode == 0, shown.stderr
     line = next(line for line in shown.stdout.splitlines() if line.startswith("prefill_queue"))
     assert line.count("█") > 20
-    for word in ("What TTFT is made of", "insufficient_evidence", "missing kv_transfer"):
+    for word in ("What TTFT is made of", "missed objective default; cause: pool_imbalance.prefill_starved"):
         assert word in shown.stdout
     found = json.loads(pdscope("explain", slowest["key"], "--api", served.api, "--json").stdout)
     assert found["request_id"] == slowest["request_id"]
