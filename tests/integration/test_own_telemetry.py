@@ -8,6 +8,7 @@ import grpc
 import httpx
 import pytest
 
+from analyzer.assemble.assembler import LATE_AFTER_S
 from collector.receive.grpc_listener import TRACE_SERVICE
 from tests.integration.running import Server, bodies, send, serving
 from tests.paths import CAPTURES
@@ -103,6 +104,7 @@ def test_late_spans_make_a_newer_version_of_the_same_request(server: Server) -> 
     server.settle()
     before = {request["key"]: request for request in server.requests()}
     assert len(before) == 20
+    time.sleep(LATE_AFTER_S + 1)
     trace = (CAPTURE / "reqtrace.jsonl.gz").read_bytes()
     assert httpx.post(f"{server.api}/api/v1/import", content=trace).json()["spans"] == 20
     server.settle()
