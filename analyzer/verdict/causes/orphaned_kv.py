@@ -67,8 +67,10 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     full |= ~np.isfinite(used) & ~np.isfinite(capacity)
     if on_decode:
         full &= ~live_is_most(s)
-    most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY, True) & (of_content >= MOST)
-    return (full & (most | (of_capacity >= MOST))).astype(np.float64)
+    # where decode stands still beside its queue, whatever holds its room without running is to blame
+    least = np.where(still(s, on_decode), MOST / 2, MOST) if on_decode else np.full(len(held), MOST)
+    most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY * least / MOST, True)
+    return (full & ((most & (of_content >= least)) | (of_capacity >= MOST))).astype(np.float64)
 
 
 def still(s: Situation, on_decode: bool) -> Flags:
@@ -86,7 +88,7 @@ def live_is_most(s: Situation) -> Flags:
     since = np.nan_to_num(np.fmin(phases[0][0], phases[1][0]))
     until = np.nan_to_num(np.fmax(phases[0][1], phases[1][1]))
     running = s.pools.decode_running.mean(s.decode_worker, since, until)
-    most = np.array([s.pools.decode_running.peak(int(code)) for code in s.decode_worker.tolist()])
+    most = np.array([s.pools.decode_running.peak(int(code), 0.0) for code in s.decode_worker.tolist()])
     return running >= LIVE_SHARE * np.maximum(most, 1.0) if len(most) else np.zeros(0, bool)
 
 
