@@ -87,10 +87,13 @@ class Occupancy:
             return np.zeros(max(0, len(edges) - 1))
         return np.diff(line.integral(edges)) / np.diff(edges)
 
-    def peak(self, worker: int) -> float:
-        """Highest level a worker ever has."""
+    def peak(self, worker: int, since: float = -np.inf) -> float:
+        """Highest level a worker has from an instant on; its highest ever when it has no start after that."""
         line = self._lines.get(worker)
-        return float(line.level(line.starts).max()) if line is not None and len(line.starts) else 0.0
+        if line is None or not len(line.starts):
+            return 0.0
+        later = line.starts[line.starts >= since]
+        return float(line.level(later if len(later) else line.starts).max())
 
     def _each(self, workers: Codes, read: Callable[[_Line, NDArray[np.intp]], Floats], size: int) -> Floats:
         out = np.zeros(size)

@@ -162,15 +162,18 @@ class Pools:
         blocks, each = self._most(workers, "kv_capacity_blocks"), self._most(workers, "kv_block_tokens")
         return np.fmax(self._most(workers, "kv_capacity_tokens"), blocks * each)
 
-    def decode_full(self, workers: Codes, since: Floats, until: Floats) -> tuple[Flags, Flags]:
+    def decode_full(
+        self, workers: Codes, since: Floats, until: Floats, tokens: Floats
+    ) -> tuple[Flags, Flags]:
         """Whether each decode worker lacked room during a wait, and whether gauges say so (else derived).
 
-        Full: its cache is nearly in use, or it runs as many as it ever did while the wait is longer than
-        steps alone explain.
+        Full: its cache is nearly in use, or has less left than the request's tokens; or it runs as many as it
+        ever did while the wait is longer than steps alone explain.
         """
         middle = (since + until) / 2
         used = np.fmax(self.kv_used(workers, until), self.kv_used(workers, middle))
-        by_kv = (used >= FULL_KV) & (until - since > STEPS_OF_ROOM * self.step_time)
+        too_little = (1.0 - used) * self.kv_capacity(workers) < tokens
+        by_kv = ((used >= FULL_KV) | too_little) & (until - since > STEPS_OF_ROOM * self.step_time)
         long_wait = until - since > max(0.25, 10 * self.step_time)
         running = self.readings.read("running", workers, middle)
         most = self._most(workers, "running")
@@ -180,9 +183,8 @@ class Pools:
         flat = long_wait & (derived >= AT_CAP * 0.9 * peak) & (peak >= 2)
         known = np.isfinite(used) | np.isfinite(running)
         others = self.decode_waiting.mean(workers, since, until) - 1.0
-        in_line = (
-            (until - since > max(1.0, LONG_WAIT_STEPS * self.step_time)) & (others >= 1.0) & (derived >= 1.0)
-        )
+        long_line = until - since > max(1.0, LONG_WAIT_STEPS * self.step_time)
+        in_line = long_line & (others >= 1.0) & (derived >= np.maximum(1.0, ALIVE_LEAST * peak))
         said = by_kv | by_slots | in_line
         return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known
 
@@ -210,5 +212,5 @@ class Pools:
 def _peaks(occupancy: Occupancy, workers: Codes) -> Floats:
     out = np.zeros(len(workers))
     for worker in np.unique(workers).tolist():
-        out[workers == worker] = occupancy.peak(int(worker))
+        out[workers == worker] = occupancy.peak(int(worker), 0.0)
     return out

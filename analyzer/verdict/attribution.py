@@ -102,11 +102,15 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
     ordinary = np.zeros(len(s.rows))
     for part in TTFT_PARTS:
         amount = np.where(missed, s.excess[:, PART[part]], 0.0)
-        if part == "unattributed":
-            out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += amount
-            continue
         left = book.divide(part, amount, s)
         out += book.by_part[part]
+        if part == "unattributed":
+            out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += left
+            continue
+        if part == "prefill_queue":
+            unknown = np.where(s.prefill_short, left, 0.0)
+            out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
+            left = left - unknown
         if part == "kv_transfer":
             unknown = np.where(left > UNEXPLAINED * s.exposed[:, PART[part]], left, 0.0)
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown

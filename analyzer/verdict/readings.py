@@ -49,8 +49,9 @@ class Series:
 
     @property
     def high(self) -> float:
-        """Highest reading."""
-        return float(self.value.max())
+        """Highest reading in the window; of all where none lies in it."""
+        inside = self.value[self.at >= 0.0]
+        return float(inside.max() if len(inside) else self.value.max())
 
 
 class Readings:

@@ -12,6 +12,8 @@ from analyzer.verdict.tables import PART, Floats
 
 PROMPT_LANE = ("prefill_queue", "prefill_compute")
 ROOM_LANE = "decode_queue"
+SAME_INSTANT_S = 0.01
+"""Ends of the two lanes so close are one event on two clocks."""
 
 
 def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Floats:
@@ -24,7 +26,7 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Flo
     prompt_end = s.wait("prefill_compute")[1]
     room_start, room_end = s.of(s.requests.began(ROOM_LANE)), s.of(s.requests.ended(ROOM_LANE))
     # decode that waits for this prompt's KV ends with it: no lane of its own
-    by_itself = (room_end < prompt_end - 1e-3) | (s.excess[:, PART[ROOM_LANE]] > 0)
+    by_itself = (room_end < prompt_end - SAME_INSTANT_S) | (s.excess[:, PART[ROOM_LANE]] > 0)
     side_by_side = (room_start < prompt_end - 1e-6) & by_itself
     in_prompt = removed[:, [PART[p] for p in PROMPT_LANE]].sum(axis=1)
     in_room = removed[:, PART[ROOM_LANE]]

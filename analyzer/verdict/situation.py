@@ -1,4 +1,4 @@
-"""A window prepared for the rules: who missed by how much, in which parts of their time, what was around.
+"""One window, prepared for the rules: who missed by how much, in which parts of their time, and what was around.
 
 `rows` are the missed requests; every array here has one entry a missed request unless it says otherwise.
 """
@@ -17,7 +17,9 @@ from analyzer.verdict.load import Loaded
 from analyzer.verdict.tables import PART, Codes, Flags, Floats, Index, Requests, Transfers, Transport
 
 ORDINARY_WAITS = 2.5
-"""A wait of so many service times happens at random in a pool with room (M/D/1 at 75 % load: mean 1.5)."""
+"""A wait of so many service times happens at random in a pool that has room (M/D/1 at 75 % load: mean
+1.5).
+"""
 BUSY_RATIO = 1.5
 """Mean wait ÷ mean service from which on a pool is short of capacity: 75 % load of an M/D/1 queue."""
 AROUND_S = 30.0
@@ -175,7 +177,10 @@ class Situation:
     def decode_full(self) -> tuple[Flags, Flags]:
         """Whether decode lacked room while the request waited for it, and whether gauges tell."""
         since, until = self.wait("decode_queue")
-        full, known = self.pools.decode_full(self.decode_worker, np.nan_to_num(since), np.nan_to_num(until))
+        tokens = self.of(self.requests.input_tokens + np.nan_to_num(self.requests.output_tokens))
+        full, known = self.pools.decode_full(
+            self.decode_worker, np.nan_to_num(since), np.nan_to_num(until), tokens
+        )
         return full & np.isfinite(since), known
 
     def name(self, code: int) -> str:
@@ -218,7 +223,17 @@ def faster_path(loaded: Loaded) -> Flags:
         item.signal == "nic_bytes_total" and item.part.startswith(FAST_DEVICES) for item in loaded.increases
     )
     others = bool(np.isin(t.transport, (Transport.RDMA, Transport.NVLINK)).any())
-    achieved = t.bytes / np.where(t.seconds > 0, t.seconds, np.nan) / 1e9
-    far_below = achieved < 0.25 * t.link_gb_s
-    found: Flags = tcp & (has_device | others | far_below)
+    found: Flags = tcp & (has_device | others | (_carried(t) < FAR_BELOW * t.link_gb_s))
     return found
+
+
+FAR_BELOW = 0.25
+"""TCP that carries less than this share of a known line leaves most of it unused."""
+
+
+def _carried(t: Transfers) -> Floats:
+    """Bytes per second (1e9) that all transfers together carried while each one ran."""
+    took = t.seconds
+    everyone = np.ones(len(t), np.uint64)
+    rate = Occupancy(everyone, t.asked, t.moved, t.bytes / took / 1e9)
+    return rate.mean(everyone, np.nan_to_num(t.asked), np.nan_to_num(t.moved))

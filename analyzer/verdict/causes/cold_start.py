@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from analyzer.verdict.causes.pool_state import prefill_idle
 from analyzer.verdict.evidence import Evidence, count, median
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
@@ -78,10 +79,16 @@ def compute(s: Situation) -> Floats:
     return where(young & (exposed > TIMES_LATER * s.of(s.compute.expected)))
 
 
+BACKLOG = 1.5
+"""A backlog of a busy worker lasts longer than what began it."""
+
+
 def cold_computing(s: Situation) -> list[tuple[int, float, float]]:
-    """(worker, since, until) of prompts computed at several times the usual cost by workers just started."""
+    """(worker, since, excess seconds) of prompts computed at several times the usual cost by workers
+    just started.
+    """
     r = s.requests
-    took, began, ended = r.duration("prefill_compute"), r.began("prefill_compute"), r.ended("prefill_compute")
+    took, began = r.duration("prefill_compute"), r.began("prefill_compute")
     expected = s.compute.expected
     slow = np.isfinite(began) & (took > TIMES_LATER * expected)
     out = []
@@ -89,18 +96,19 @@ def cold_computing(s: Situation) -> list[tuple[int, float, float]]:
         worker = s.loaded.workers.get(int(code))
         for start in worker.starts if worker else ():
             young = slow & (s.pools.prompt_worker == code) & (began >= start) & (began <= start + WARM_UP_S)
-            out += [(int(code), float(began[i]), float(ended[i])) for i in np.flatnonzero(young)]
+            out += [(int(code), float(began[i]), float(took[i] - expected[i])) for i in np.flatnonzero(young)]
     return out
 
 
 def behind(s: Situation) -> Floats:
     """Waits for prefill in the queue that built up behind a cold prompt, until that queue was empty again."""
     since, until = s.wait("prefill_queue")
-    out = np.zeros(len(s.rows), bool)
-    for code, begun, done in cold_computing(s):
-        cleared = _cleared(s, code, done)
-        out |= (s.prefill_worker == code) & (until > begun) & (since < cleared)
-    return where(out)
+    lost = np.zeros(len(s.rows))
+    for code, begun, excess in cold_computing(s):
+        cleared = _cleared(s, code, begun + excess)
+        lost += np.where((s.prefill_worker == code) & (until > begun) & (since < cleared), excess, 0.0)
+    part = np.clip(BACKLOG * lost / np.maximum(np.nan_to_num(until - since), 1e-9), 0.0, 1.0)
+    return np.where(prefill_idle(s), 0.0, part)
 
 
 def _cleared(s: Situation, code: int, after: float) -> float:

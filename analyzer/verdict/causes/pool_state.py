@@ -6,6 +6,11 @@ from analyzer.pools import FULL_KV
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Flags, Floats
 
+WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Where in a wait the pools are looked at."""
+OFTEN_FULL = 0.1
+"""Decode that is full so often while prefill lets through only part of the load has no room for the rest."""
+HALF_AS_MUCH = 0.5
 BUSY_LEAST = 0.6
 """A worker with a queue computes all the time, unless something other than computing holds it."""
 IDLE_SIBLING = 0.25
@@ -47,8 +52,8 @@ def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignor
 
 
 def held_for_decode(s: Situation) -> Flags:
-    """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or its
-    cache was full of finished prompts that decode had not taken; and decode was full.
+    """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or its cache
+    was full of finished prompts that decode had not taken; and decode was full.
     """
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
     used = s.pools.kv_used(s.prefill_worker, until)
@@ -65,7 +70,28 @@ def decode_is_full(s: Situation) -> Flags:
     workers = s.pools.decode_workers
     if not len(workers):
         return np.zeros(len(s.rows), bool)
-    each = [s.pools.decode_kv_full(np.full(len(until), code, np.uint64), until) for code in workers.tolist()]
+    since = np.nan_to_num(s.wait("prefill_queue")[0])
+    often = np.zeros(len(s.rows))
+    for part in WITHIN:
+        at = since + part * (until - since)
+        for code in workers.tolist():
+            often += s.pools.decode_kv_full(np.full(len(at), code, np.uint64), at)
     own_full, _ = s.decode_full
-    full: Flags = (np.mean(each, axis=0) > 0.5) | own_full
-    return full
+    return (often >= OFTEN_FULL * len(WITHIN) * len(workers)) | own_full
+
+
+def siblings_with_room(s: Situation) -> Flags:
+    """Whether the request's decode worker was full while most of its siblings ran less than half as much."""
+    workers, own_worker = s.pools.decode_workers, s.decode_worker
+    if len(workers) < 2:
+        return np.zeros(len(s.rows), bool)
+    since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
+    middle = (since + until) / 2
+    levels = np.full((len(workers), len(s.rows)), np.nan)
+    for number, code in enumerate(workers.tolist()):
+        there = s.pools.available(int(code), middle) & (own_worker != code)
+        levels[number, there] = _of(s.pools.decode_running.mean, int(code), since[there], until[there])
+    levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
+    own = s.pools.decode_running.mean(own_worker, since, until)
+    found: Flags = (own >= 1.0) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
+    return found

@@ -6,7 +6,13 @@ after departed clients and orphans.
 
 import numpy as np
 
-from analyzer.verdict.causes.pool_state import decode_is_full, held_for_decode, siblings_idle
+from analyzer.verdict.causes.pool_state import (
+    decode_is_full,
+    held_for_decode,
+    prefill_idle,
+    siblings_idle,
+    siblings_with_room,
+)
 from analyzer.verdict.evidence import Evidence, median, number
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
@@ -24,14 +30,19 @@ def back_pressure(s: Situation) -> Floats:
     return where(s.prefill_short & held_for_decode(s))
 
 
+def decode_skew(s: Situation) -> Floats:
+    """Waits of prefill for room on one decode worker while its siblings had room."""
+    return where(s.prefill_short & prefill_idle(s) & siblings_with_room(s))
+
+
 def overload(s: Situation) -> Floats:
     """Waits for prefill while decode was full as well."""
-    return where(s.prefill_short & decode_is_full(s))
+    return where(s.prefill_short & ~prefill_idle(s) & decode_is_full(s))
 
 
 def starved(s: Situation) -> Floats:
     """Waits for prefill while decode had room."""
-    return where(s.prefill_short)
+    return where(s.prefill_short & ~prefill_idle(s))
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -70,6 +81,17 @@ SKEW = Rule(
     "Route by outstanding prompt tokens per worker: some workers queue while their siblings idle.",
     needs=("prefill_queue",),
     excludes="siblings that queue as well",
+)
+DECODE_SKEW = Rule(
+    Cause.INTRA_POOL_SKEW,
+    ("prefill_queue",),
+    decode_skew,
+    explain,
+    "Route by free KV and slots per decode worker: some are full, and hold prefill back, while siblings "
+    "are not.",
+    needs=("prefill_queue", "decode"),
+    excludes="decode siblings that are full as well",
+    confidence=0.85,
 )
 BACK_PRESSURE = Rule(
     Cause.DECODE_STARVED,
