@@ -1,5 +1,5 @@
-"""One window, prepared for the rules: who missed by how much, in which parts of their time, and what was around.
-
+"""One window, prepared for the rules: who missed by how much, in which parts of their time, and what was
+around.
 `rows` are the missed requests; every array here has one entry a missed request unless it says otherwise.
 """
 

@@ -141,8 +141,8 @@ UNCLAIMED = Rule(
     ("prefill_queue",),
     partial(_claim, kind="unclaimed", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="unclaimed", on_decode=False),
-    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or renew it "
-    "by heartbeat, so that unread KV is given back sooner.",
+    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or "
+    "renew it by heartbeat, so that unread KV is given back sooner.",
     needs=("kv_release",),
     excludes="cache that has room; hand-offs that were read under another name or whose spans are late",
 )
@@ -151,8 +151,8 @@ LEAKED = Rule(
     ("prefill_queue",),
     partial(_claim, kind="leaked", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="leaked", on_decode=False),
-    "The producer does not give unread KV back: restart the worker that holds it now, and bound every hand-off "
-    "by a lease that is enforced without new traffic.",
+    "The producer does not give unread KV back: restart the worker that holds it now, and bound every "
+    "hand-off by a lease that is enforced without new traffic.",
     needs=("kv_release",),
     excludes="KV still within its lease",
 )
@@ -161,8 +161,8 @@ RESERVED = Rule(
     ("decode_queue",),
     partial(_claim, kind="reserved", on_decode=True, phase="decode_queue"),
     partial(explain, kind="reserved", on_decode=True),
-    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
-    "not come.",
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs "
+    "that will not come.",
     needs=("decode_queue",),
     excludes="reservations that are filled; decode cache that has room",
 )
@@ -171,8 +171,8 @@ RESERVED_BEFORE_PREFILL = Rule(
     ("prefill_queue",),
     partial(_claim, kind="reserved", on_decode=True, phase="prefill_queue"),
     partial(explain, kind="reserved", on_decode=True),
-    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
-    "not come, and prefill waits for room on decode.",
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs "
+    "that will not come, and prefill waits for room on decode.",
     needs=("decode_queue",),
     excludes="prefill that computes all the while: then it is short itself",
 )
