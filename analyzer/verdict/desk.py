@@ -74,7 +74,10 @@ class Desk:
             answer = self._answers.get(question)
         if answer is None:
             return None
-        unchanged = answer.settled and answer.sequence == self._stored()
+        # What was acknowledged and is not stored yet ends the quiet, too.
+        unchanged = (
+            answer.settled and answer.sequence == self._stored() and self._quiet_s() >= SETTLED_AFTER_S
+        )
         return answer if unchanged or time.monotonic() - answer.made_at <= at_most_old_s else None
 
     def _remember(self, question: tuple[Scope, Objectives], answer: Answer) -> None:
