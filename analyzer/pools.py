@@ -182,7 +182,7 @@ class Pools:
         flat = long_wait & (derived >= AT_CAP * 0.9 * peak) & (peak >= 2)
         known = np.isfinite(used) | np.isfinite(running)
         others = self.decode_waiting.mean(workers, since, until) - 1.0
-        long_line = until - since > max(1.0, LONG_WAIT_STEPS * self.step_time)
+        long_line = until - since > max(0.25, LONG_WAIT_STEPS * self.step_time)
         in_line = long_line & (others >= 1.0) & (derived >= np.maximum(1.0, ALIVE_LEAST * peak))
         said = by_kv | by_slots | in_line
         return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known

@@ -66,11 +66,12 @@ def expired(s: Situation) -> Floats:
     """Failed requests whose lease ended while their decode leg was there to read it."""
     t = s.transfers
     ended = np.isfinite(t.expired) | (t.status == Status.EXPIRED)
-    asked = np.isfinite(t.asked) | np.isfinite(t.import_start) | np.isfinite(t.reserved)
+    asked = np.isfinite(t.asked) | np.isfinite(t.import_start) | (t.status == Status.EXPIRED)
     r = s.requests
-    decoded = np.isfinite(r.ended("decode_queue")) & (r.ended("decode_queue") >= r.ended("prefill_compute"))
+    queued = r.began("decode_queue")[t.request] > t.published
+    waited = queued & (r.ended("decode_queue")[t.request] >= t.expired)
     own = np.zeros(len(r), bool)
-    own[t.request[ended & (asked | decoded[t.request])]] = True
+    own[t.request[ended & (asked | waited)]] = True
     return where(s.failed & own[s.rows])
 
 
