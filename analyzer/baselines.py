@@ -45,7 +45,8 @@ class Baseline:
 
 def healthy(requests: Requests) -> Flags:
     """Requests to learn from: met both objectives on the first attempt."""
-    return (requests.account == Account.MET) & (requests.attempts == 1)
+    found: Flags = (requests.account == Account.MET) & (requests.attempts == 1)
+    return found
 
 
 def prefill_compute(requests: Requests) -> Baseline:

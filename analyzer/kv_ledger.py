@@ -36,11 +36,11 @@ ORPHANS = (State.EXPIRED, State.ABORTED, State.HELD, State.NEVER_FILLED)
 class Ledger:
     """One row per hand-off and side that holds KV for it; seconds from origin."""
 
-    transfer: np.ndarray  # type: ignore[type-arg]
+    transfer: np.ndarray
     """Row of `Transfers`."""
     on_decode: Flags
     worker: Codes
-    state: np.ndarray  # type: ignore[type-arg]
+    state: np.ndarray
     since: Floats
     until: Floats
     """When it was given back; the horizon while it is held."""
@@ -121,7 +121,8 @@ def _was_read(t: Transfers, requests: Requests) -> Flags:
     seen = np.isfinite(t.imported) | np.isfinite(t.moved) | (t.freed_why == Freed.IMPORTED)
     first = np.isfinite(requests.began("first_decode_step")) | np.isfinite(requests.ttft) & ~requests.censored
     unnamed = (t.transfer_id == _NO_NAME) & first[t.request]
-    return (seen | unnamed) & ~bad
+    found: Flags = (seen | unnamed) & ~bad
+    return found
 
 
 _NO_NAME = np.uint64(11160318154034397263)
@@ -133,7 +134,7 @@ def _adopted(t: Transfers) -> Flags:
     published = np.isfinite(t.published)
     read = np.isfinite(t.imported) | np.isfinite(t.moved)
     stray = read & ~published & np.isin(t.status, (Status.UNKNOWN, Status.OK))
-    strays: Floats = np.bincount(t.request[stray], minlength=int(t.request.max(initial=-1)) + 1)
+    strays = np.bincount(t.request[stray], minlength=int(t.request.max(initial=-1)) + 1)
     unread = published & ~read
     out = np.zeros(len(t), bool)
     out[unread] = strays[t.request[unread]] > 0
@@ -146,12 +147,13 @@ def _late_reads(t: Transfers) -> Flags:
     after_release = np.isfinite(t.expired) & (done > t.expired)
     renewed_enough = ~np.isfinite(t.lease_end) | (done <= t.lease_end)
     freed_on_read = t.freed_why == Freed.IMPORTED
-    return np.isfinite(done) & (
+    found: Flags = np.isfinite(done) & (
         after_release | (~renewed_enough & ~freed_on_read & (t.freed_why != Freed.NO))
     )
+    return found
 
 
-_Side = tuple[np.ndarray, ...]  # type: ignore[type-arg]
+_Side = tuple[np.ndarray, ...]
 
 
 def _prefill_side(t: Transfers, read: Flags, limit: float, horizon: float) -> _Side:

@@ -129,7 +129,8 @@ class Pools:
             if self.readings.series(signal, worker) is not None:
                 alive = np.isfinite(self.readings.read(signal, codes, at))
                 down = self.readings.read("up", codes, at) == 0
-                return alive & ~down
+                found: Flags = alive & ~down
+                return found
         r = self.requests
         own = np.sort(r.start[(r.prefill_worker == worker) | (r.decode_worker == worker)])
         since, until = np.searchsorted(own, at - SERVED_AROUND_S), np.searchsorted(own, at + SERVED_AROUND_S)

@@ -14,7 +14,7 @@ from analyzer.verdict.causes import rules_of
 from analyzer.verdict.relay import ttft_without
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats
+from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats, Index
 from analyzer.verdict.vocabulary import Cause
 from collector.phases import TTFT_PARTS
 
@@ -51,9 +51,10 @@ class Attribution:
     """Rules with the seconds (or requests) they claimed in all."""
 
     @property
-    def primary(self) -> np.ndarray:  # type: ignore[type-arg]
+    def primary(self) -> Index:
         """Column of the largest share of each missed request."""
-        return self.shares.argmax(axis=1)
+        found: Index = self.shares.argmax(axis=1)
+        return found
 
 
 class _Ledger:

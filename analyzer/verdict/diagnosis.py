@@ -75,6 +75,12 @@ class Diagnosis:
 def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) -> Diagnosis:
     """Diagnose a window. now_ns: the time of the question; nothing is taken to have happened later."""
     loaded = load(store, scope, objectives)
+    # nan is "not known" throughout: what is computed from it is not known either, without a warning
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _diagnose(loaded, objectives, now_ns)
+
+
+def _diagnose(loaded: Loaded, objectives: Objectives, now_ns: int) -> Diagnosis:
     s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
     attribution = attribute(s)
     counts = _counts(s)
@@ -203,7 +209,7 @@ def rule_of(found: Attribution, cause: Cause) -> Rule | None:
     return next((rule for rule in IN_ORDER if rule.cause is cause), None)
 
 
-def _spread(values: np.ndarray) -> tuple[float, float] | None:  # type: ignore[type-arg]
+def _spread(values: np.ndarray) -> tuple[float, float] | None:
     known = values[values > 0]
     return (float(np.median(known)), float(np.percentile(known, 95))) if len(known) else None
 

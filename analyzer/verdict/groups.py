@@ -111,7 +111,8 @@ def under_way(r: Requests) -> NDArray[np.intp]:
     """Requests under way as each one started, itself included."""
     begun = np.argsort(np.argsort(r.start, kind="stable"), kind="stable") + 1
     ends = np.sort(r.end[np.isfinite(r.end)])
-    return np.maximum(begun - np.searchsorted(ends, r.start, side="right"), 1)
+    found: NDArray[np.intp] = np.maximum(begun - np.searchsorted(ends, r.start, side="right"), 1)
+    return found
 
 
 def _concurrency(r: Requests) -> Codes:

@@ -38,7 +38,7 @@ def hand_offs(store: Columns, s: Situation, by: str) -> list[HandOffs]:
     """Group the window's hand-offs by pair, connector or worker (either side), most bytes first."""
     t = s.transfers
     inside = s.requests.inside[t.request]
-    out: dict[str | None, list[np.ndarray]] = {}  # type: ignore[type-arg]
+    out: dict[str | None, list[np.ndarray]] = {}
     for codes, name in _labels(store, s, by):
         for code, rows in groups(codes):
             chosen = rows[inside[rows]]
@@ -66,7 +66,7 @@ def _labels(store: Columns, s: Situation, by: str) -> list[tuple[Codes, Callable
     return [(t.connector, lambda code: known.get(code) or None)]
 
 
-def _group(s: Situation, key: str | None, rows: np.ndarray) -> HandOffs:  # type: ignore[type-arg]
+def _group(s: Situation, key: str | None, rows: np.ndarray) -> HandOffs:
     t = s.transfers
     took, size, link = t.seconds[rows], t.bytes[rows], t.link_gb_s[rows]
     rate = size / took / 1e9

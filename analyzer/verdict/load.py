@@ -31,7 +31,7 @@ COUNTERS = (
     "late_kv_reads_total",
 )
 
-Raw = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+Raw = Mapping[str, np.ndarray]
 
 
 class Columns(Protocol):
@@ -182,15 +182,16 @@ def _transfers(raw: Raw, requests: Requests, origin_ns: int) -> Transfers:
     found = Transfers(
         **{name: given[name] if name in given else raw[name] for name in table_fields(Transfers)}
     )
-    return take(found, np.flatnonzero(found.request >= 0))
+    kept: Transfers = take(found, np.flatnonzero(found.request >= 0))
+    return kept
 
 
-def take(table: Any, rows: np.ndarray) -> Any:  # type: ignore[type-arg]
+def take(table: Any, rows: np.ndarray) -> Any:
     """Return some rows of a table."""
     return type(table)(**{name: getattr(table, name)[rows] for name in table_fields(type(table))})
 
 
-def positions(keys: Codes, wanted: Codes) -> np.ndarray:  # type: ignore[type-arg]
+def positions(keys: Codes, wanted: Codes) -> np.ndarray:
     """Row of `keys` (rows, 2) that equals each row of `wanted`; -1 when there is none."""
     if not len(keys) or not len(wanted):
         return np.full(len(wanted), -1, np.intp)

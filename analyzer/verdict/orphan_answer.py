@@ -122,10 +122,11 @@ def _known(value: float) -> float | None:
 
 def key_text(s: Situation, row: int) -> str:
     """request_key as 32 hex digits."""
-    return s.requests.key[row].astype("<u8").tobytes().hex()
+    halves = s.requests.key[row].astype("<u8")
+    return bytes(halves.tobytes()).hex()
 
 
-def _ids(store: Columns, s: Situation, rows: np.ndarray) -> dict[int, str]:  # type: ignore[type-arg]
+def _ids(store: Columns, s: Situation, rows: np.ndarray) -> dict[int, str]:
     """Names of the hand-offs, by hash."""
     wanted = np.unique(s.transfers.transfer_id[rows]).tolist() if len(rows) else []
     if not wanted:

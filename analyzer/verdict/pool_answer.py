@@ -149,7 +149,7 @@ def _saturation(
     most = np.nanmax(gauge) if np.isfinite(gauge).any() else np.nan
     full = (used >= FULL_KV) & (waits >= 0.5)
     at_cap = (gauge >= AT_CAP * most) & (waits >= 1.0)
-    state: np.ndarray = short | full | at_cap if pool == "decode" else short | full  # type: ignore[type-arg]
+    state: np.ndarray = short | full | at_cap if pool == "decode" else short | full
     known = bool(np.isfinite(used).any() or np.isfinite(gauge).any())
     changes = np.flatnonzero(np.diff(state.astype(np.int8)))
     return bool(state[-1]), known, float(edges[changes[-1] + 1]) if len(changes) else None

@@ -78,7 +78,7 @@ def _orphans(s: Situation) -> dict[str, Any]:
     return out
 
 
-def _pinned_fraction(s: Situation, orphan: np.ndarray) -> float | None:  # type: ignore[type-arg]
+def _pinned_fraction(s: Situation, orphan: np.ndarray) -> float | None:
     """Largest fraction of one pool's capacity that orphans held at an instant."""
     found = []
     for on_decode, workers in ((False, s.pools.prefill_workers), (True, s.pools.decode_workers)):

@@ -56,7 +56,7 @@ class Series:
 class Readings:
     """All gauges of a window."""
 
-    def __init__(self, columns: Mapping[str, np.ndarray], parts: Mapping[str, int]):  # type: ignore[type-arg]
+    def __init__(self, columns: Mapping[str, np.ndarray], parts: Mapping[str, int]):
         """columns: of levels.sql. parts: codes of the parts of a signal that are asked for by name."""
         self._series: dict[tuple[str, int, int], Series] = {}
         self._parts = dict(parts)

@@ -36,4 +36,5 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Flo
     moved = np.fmax(prompt_end - in_prompt, room_end - in_room)
     elsewhere = removed.sum(axis=1) - in_prompt - removed[:, PART[ROOM_LANE]]
     laid = ttft - (join - moved) - elsewhere
-    return np.where(side_by_side & np.isfinite(laid), laid, plain)
+    found: Floats = np.where(side_by_side & np.isfinite(laid), laid, plain)
+    return found

@@ -55,10 +55,10 @@ def shares_of(found: Diagnosis, key: str) -> dict[str, float] | None:
     return {str(CAUSES[c]): round(float(shares[c]), 4) for c in ordered.tolist() if shares[c] > 0}
 
 
-def keys_with(found: Diagnosis, cause: Cause) -> np.ndarray:  # type: ignore[type-arg]
+def keys_with(found: Diagnosis, cause: Cause) -> np.ndarray:
     """Rows of the requests whose primary cause it is."""
     primary = found.attribution.primary
-    rows: np.ndarray = found.situation.rows[primary == COLUMN[cause]]  # type: ignore[type-arg]
+    rows: np.ndarray = found.situation.rows[primary == COLUMN[cause]]
     return rows
 
 

@@ -52,7 +52,7 @@ class Situation:
         """Requests that missed, as rows of `requests`."""
         return np.flatnonzero(self.requests.missed)
 
-    def of(self, column: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def of(self, column: np.ndarray) -> np.ndarray:
         """A column of `requests`, for the missed ones."""
         return column[self.rows]
 
@@ -84,7 +84,7 @@ class Situation:
         out[t.request[order]] = order
         return out
 
-    def of_hand_off(self, column: np.ndarray, empty: float = np.nan) -> np.ndarray:  # type: ignore[type-arg]
+    def of_hand_off(self, column: np.ndarray, empty: float = np.nan) -> np.ndarray:
         """A column of `transfers` for the last hand-off of each missed request; `empty` without one."""
         at = self.of(self.hand_off)
         if not len(self.transfers):
@@ -94,7 +94,8 @@ class Situation:
     @cached_property
     def exposed(self) -> Floats:
         """(rows, 12) seconds of TTFT by part; 0 where there is no timeline."""
-        return np.nan_to_num(self.of(self.requests.exposed))
+        found: Floats = np.nan_to_num(self.of(self.requests.exposed))
+        return found
 
     @cached_property
     def excess(self) -> Floats:
@@ -219,7 +220,8 @@ def faster_path(loaded: Loaded) -> Flags:
         item.signal == "nic_bytes_total" and item.part.startswith(FAST_DEVICES) for item in loaded.increases
     )
     others = bool(np.isin(t.transport, (Transport.RDMA, Transport.NVLINK)).any())
-    return tcp & (has_device | others | (_carried(t) < FAR_BELOW * t.link_gb_s))
+    found: Flags = tcp & (has_device | others | (_carried(t) < FAR_BELOW * t.link_gb_s))
+    return found
 
 
 FAR_BELOW = 0.25

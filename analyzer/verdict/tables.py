@@ -1,7 +1,7 @@
 """What verdicts are made from, as columns: requests, KV hand-offs, processes. Times are seconds from `origin`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 import numpy as np
@@ -136,7 +136,8 @@ class Requests:
     @property
     def missed(self) -> Flags:
         """Rows asked for that missed an objective."""
-        return self.inside & (self.account == Account.MISSED)
+        found: Flags = self.inside & (self.account == Account.MISSED)
+        return found
 
     @property
     def end(self) -> Floats:
@@ -233,4 +234,4 @@ class ClockOffset:
 
 def table_fields(table: type) -> list[str]:
     """Names of the columns of a table."""
-    return list(table.__dataclass_fields__)
+    return [field.name for field in fields(table)]

@@ -18,8 +18,9 @@ def differences(one: Worker | None, other: Worker | None) -> list[str]:
 def differing_pairs(s: Situation, producers: Codes, consumers: Codes) -> Flags:
     """Whether each pair differs."""
     out = np.zeros(len(producers), bool)
-    pairs = np.unique(np.column_stack([producers, consumers]), axis=0) if len(producers) else []
-    for producer, consumer in pairs:
+    if not len(producers):
+        return out
+    for producer, consumer in np.unique(np.column_stack([producers, consumers]), axis=0):
         workers = s.loaded.workers
         if differences(workers.get(int(producer)), workers.get(int(consumer))):
             out |= (producers == producer) & (consumers == consumer)
@@ -36,4 +37,5 @@ def renamed_without_read(s: Situation) -> Flags:
     )
     awaited = np.bincount(t.request[np.isfinite(t.reserved) & ~np.isfinite(t.published)], minlength=size) > 0
     done = np.bincount(t.request[read], minlength=size) > 0
-    return published & awaited & ~done & (s.requests.attempts == 1)
+    found: Flags = published & awaited & ~done & (s.requests.attempts == 1)
+    return found

@@ -9,7 +9,6 @@ from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
-
 AS_EXPECTED = 1.15
 """A step within this factor of what its batch explains is not slow by itself."""
 VARIES = 1.3

@@ -13,7 +13,8 @@ from analyzer.verdict.vocabulary import Cause
 def late(s: Situation) -> Flags:
     """Missed requests whose KV was read late, or had to be recomputed as its lease had ended."""
     recomputed = (s.of(s.requests.local_prompt_tokens) > 0) & s.of(late_requests(s))
-    return recomputed | (np.nan_to_num(s.of_hand_off(s.ledger.late_read.astype(np.float64))) > 0)
+    found: Flags = recomputed | (np.nan_to_num(s.of_hand_off(s.ledger.late_read.astype(np.float64))) > 0)
+    return found
 
 
 def late_requests(s: Situation) -> Flags:

@@ -131,7 +131,7 @@ def descriptor_bound(s: Situation) -> Flags:
     by_bytes = (
         _slope(np.log(of_bytes[known]), np.log(took[known])) if np.isfinite(of_bytes[known]).all() else np.nan
     )
-    if not slope >= GROWS or by_bytes >= GROWS and abs(by_bytes - slope) < 0.3:
+    if not slope >= GROWS or (by_bytes >= GROWS and abs(by_bytes - slope) < 0.3):
         return out
     few = float(np.quantile(t.descriptors[known], 0.25))
     cost = took / t.descriptors

@@ -29,7 +29,8 @@ MOST = 0.5
 def leaked(s: Situation) -> Flags:
     """Ledger rows that were not reclaimed although lease and limit are over."""
     held = s.ledger.state == State.HELD
-    return s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
+    found: Flags = s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
+    return found
 
 
 def leaked_on_decode(s: Situation) -> Flags:
@@ -72,7 +73,8 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     # where decode stands still beside its queue, whatever holds its room without running is to blame
     least = np.where(still(s, on_decode), MOST / 2, MOST) if on_decode else np.full(len(held), MOST)
     most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY * least / MOST, True)
-    return (full & ((most & (of_content >= least)) | (of_capacity >= MOST))).astype(np.float64)
+    found: Floats = (full & ((most & (of_content >= least)) | (of_capacity >= MOST))).astype(np.float64)
+    return found
 
 
 def still(s: Situation, on_decode: bool) -> Flags:

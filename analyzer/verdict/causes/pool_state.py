@@ -4,7 +4,7 @@ import numpy as np
 
 from analyzer.pools import FULL_KV
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Codes, Flags, Floats
+from analyzer.verdict.tables import Flags, Floats
 
 WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where in a wait the pools are looked at."""
@@ -34,7 +34,8 @@ def siblings_idle(s: Situation, pool: str) -> Flags:
     alone = ~np.isfinite(levels).any(axis=0)
     levels[:, alone] = np.inf
     usual = np.nanmedian(levels, axis=0)
-    return (own >= 1.0) & (usual <= IDLE_SIBLING * own) & (usual < 1.0)
+    found: Flags = (own >= 1.0) & (usual <= IDLE_SIBLING * own) & (usual < 1.0)
+    return found
 
 
 def prefill_idle(s: Situation) -> Flags:
@@ -92,4 +93,5 @@ def siblings_with_room(s: Situation) -> Flags:
         levels[number, there] = _of(s.pools.decode_running.mean, int(code), since[there], until[there])
     levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
     own = s.pools.decode_running.mean(own_worker, since, until)
-    return (own >= 1.0) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
+    found: Flags = (own >= 1.0) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
+    return found

@@ -41,7 +41,8 @@ def contention(s: Situation) -> Floats:
     took, expected = s.transfers.seconds, s.moving.expected
     added = np.maximum(took - np.maximum(took / n, expected), 0.0)
     part = np.where(sharing.shared, added / np.maximum(took - expected, 1e-9), 0.0)
-    return np.clip(np.nan_to_num(s.of_hand_off(part)), 0.0, 1.0)
+    found: Floats = np.clip(np.nan_to_num(s.of_hand_off(part)), 0.0, 1.0)
+    return found
 
 
 def tcp(s: Situation) -> Floats:

@@ -110,7 +110,7 @@ def path_specific(s: Situation, _: Attribution) -> Finding | None:
     return Finding("path_specific", "warning", detail)
 
 
-def _slow_pairs(log_ratio: np.ndarray, pair: np.ndarray) -> tuple[int, int, float] | None:  # type: ignore[type-arg]
+def _slow_pairs(log_ratio: np.ndarray, pair: np.ndarray) -> tuple[int, int, float] | None:
     """Pairs whose median is far above the quicker ones' by more than its own sampling error explains.
 
     The standard error of a median is 1.25 σ/√n; σ is the pooled scatter within pairs.

@@ -33,7 +33,7 @@ def request_id_collision(s: Situation, _: Attribution) -> Finding | None:
     """Different requests that carry one id."""
     ids = s.requests.request_id[s.requests.inside]
     ids = ids[ids != 0]
-    _, many = np.unique(ids, return_counts=True)
+    many = np.unique(ids, return_counts=True)[1]
     shared = int((many > 1).sum())
     if not shared:
         return None

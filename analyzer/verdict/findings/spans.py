@@ -52,7 +52,7 @@ def unattributed_gap(s: Situation, _: Attribution) -> Finding | None:
     )
 
 
-def _where(s: Situation, rows: np.ndarray) -> str:  # type: ignore[type-arg]
+def _where(s: Situation, rows: np.ndarray) -> str:
     """Between which phases the gap lies, where that is the same for most."""
     r = s.requests
     ends = np.fmax(r.ended("prefill_compute"), r.ended("kv_publish"))[rows]
