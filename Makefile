@@ -1,18 +1,23 @@
 # Two commands do all the set-up: `make demo` runs the main job, `make test` passes the tests.
+PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 
-.PHONY: demo test check lock
+.PHONY: demo test check docs lock
 
-$(VENV)/run.stamp: requirements.lock pyproject.toml
-	@test -x $(PY) || python3 -m venv $(VENV)
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "pdscope needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: requirements.lock pyproject.toml | $(PY)
+	@echo "Setting up $(VENV): a minute or so, once."
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/dev.stamp: requirements-dev.lock pyproject.toml
-	@test -x $(PY) || python3 -m venv $(VENV)
+$(VENV)/dev.stamp: requirements-dev.lock pyproject.toml | $(PY)
+	@echo "Setting up $(VENV) for development: a minute or so, once."
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/run.stamp
@@ -22,13 +27,21 @@ demo: $(VENV)/run.stamp
 
 test: $(VENV)/dev.stamp
 	@tests/install-browser.sh
+	@tests/install-prometheus.sh
 	@$(PY) -m pytest
 
 check: $(VENV)/dev.stamp
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
+	@$(PY) -m collector.engines.table --check docs/engines.md
+	@$(PY) -m collector.settings_page --check docs/settings.md
+
+# The pages that are made of tables in the code.
+docs: $(VENV)/run.stamp
+	@$(PY) -m collector.engines.table docs/engines.md
+	@$(PY) -m collector.settings_page docs/settings.md
 
 lock: $(VENV)/dev.stamp
-	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --extra build -o requirements.lock pyproject.toml
-	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --extra build --extra dev -o requirements-dev.lock pyproject.toml
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build -o requirements.lock pyproject.toml
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra dev -o requirements-dev.lock pyproject.toml

@@ -21,8 +21,8 @@ LINK_USE = 0.7
 """Share of a line rate that a healthy transfer reaches."""
 HANDSHAKE_S = 0.002
 SUPPLIED_GB_S = {Transport.RDMA: 6.0, Transport.NVLINK: 50.0, Transport.SHM: 4.0, Transport.TCP: 1.0}
-"""What a path of this kind reaches at least when it is well, 1e9 bytes/s: half of one 100 Gb/s port, a third of
-a current NVLink generation, one core's copying, 10 Gb/s Ethernet. Used only when nothing was observed."""
+"""What a path of this kind reaches at least when it is well, 1e9 bytes/s: half of one 100 Gb/s port, a third
+of a current NVLink generation, one core's copying, 10 Gb/s Ethernet. Used only when nothing was observed."""
 
 
 class Source(StrEnum):
@@ -80,9 +80,10 @@ def _learned(x: Floats, y: Floats, good: Flags) -> Baseline:
 def transfer(transfers: Transfers, requests: Requests, faster_path: Flags) -> Baseline:
     """Expected transfer time: overhead + bytes/rate, for the bytes that the consumer does not hold already.
 
-    faster_path: transfers over TCP although the machines have a faster way: that way is what they are held to.
-    A fit more than twice as slow as the known line allows was learned from a path that is slow itself: the line
-    counts then. Where hardly any transfer is healthy, what this kind of path does at its least counts.
+    faster_path: transfers over TCP although the machines have a faster way: that way is what they are held
+    to.
+    A fit more than twice as slow as the known line allows was learned from a path that is slow itself: the
+    line counts then. Where hardly any transfer is healthy, what this kind of path does at its least counts.
     """
     took, size = transfers.seconds, transfers.bytes
     held = np.nan_to_num(transfers.already_held_tokens / transfers.tokens)

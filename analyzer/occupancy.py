@@ -1,4 +1,6 @@
-"""How many intervals cover an instant, and on average a stretch of time, for each worker; exactly, in O(log n)."""
+"""How many intervals cover an instant, and on average a stretch of time, for each worker; exactly, in
+O(log n).
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

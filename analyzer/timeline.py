@@ -15,7 +15,7 @@ _ORDER = {phase: place for place, phase in enumerate(Phase)}
 
 @dataclass(frozen=True)
 class Interval:
-    """Time in which a phase was active; without a phase, a composite: time that holds all of `covers` somehow."""
+    """Time in which a phase was active; without a phase, a composite: time that holds all of `covers`."""
 
     start_ns: int
     end_ns: int
@@ -37,7 +37,7 @@ class Interval:
 
     @property
     def bounds(self) -> tuple[int, int, str]:
-        """What a composite is told apart by, and the order they come in: its first phase, the set of them, the reason."""
+        """What composites are told apart and ordered by: the first phase, the set of phases, the reason."""
         return min(_ORDER[p] for p in self.covers), sum(1 << _ORDER[p] for p in self.covers), self.reason
 
 
@@ -53,7 +53,8 @@ class CompositeTime:
 def dispatches(intervals: Iterable[Interval]) -> dict[int, int]:
     """When each attempt was dispatched to a worker, by attempt, where that can be told.
 
-    It is when the attempt left the router's queue; without such an interval, when its first work beyond the router began.
+    It is when the attempt left the router's queue; where that was not seen, when its first work beyond the
+    router began.
     """
     intervals = list(intervals)
     found = {}
@@ -78,7 +79,7 @@ def cut_superseded(intervals: Sequence[Interval]) -> list[Interval]:
 
 
 def lost_to_retries(intervals: Sequence[Interval], start_ns: int, end_ns: int) -> tuple[int, int] | None:
-    """From the first attempt's dispatch to the last one's before `end_ns`; None when one attempt brought it about.
+    """From the first attempt's dispatch to the last one's before `end_ns`; None when there was only one.
 
     Of a first attempt that left no trace only the request's start bounds the dispatch.
     """
@@ -89,7 +90,10 @@ def lost_to_retries(intervals: Sequence[Interval], start_ns: int, end_ns: int) -
 
 
 def exposed(intervals: Sequence[Interval], start_ns: int, end_ns: int) -> dict[str, int]:
-    """Exposed time by TTFT part in [start, end]: each segment belongs to the earliest active phase. Adds up to its length."""
+    """Exposed time by TTFT part in [start, end]: a segment belongs to the earliest active phase.
+
+    The parts add up to the length of [start, end].
+    """
     parts = dict.fromkeys(TTFT_PARTS, 0)
     for width, owner in _owners(intervals, start_ns, end_ns):
         parts[owner if isinstance(owner, str) else "unattributed"] += width
@@ -97,7 +101,7 @@ def exposed(intervals: Sequence[Interval], start_ns: int, end_ns: int) -> dict[s
 
 
 def composites(intervals: Sequence[Interval], start_ns: int, end_ns: int) -> list[CompositeTime]:
-    """What composites hold of the unattributed time in [start, end], in pipeline order; none that holds nothing."""
+    """What composites hold of the unattributed time in [start, end], in pipeline order."""
     held: dict[tuple[int, int, str], int] = {}
     for width, owner in _owners(intervals, start_ns, end_ns):
         if isinstance(owner, Interval):
@@ -114,8 +118,8 @@ def decode_parts(
 ) -> dict[str, int]:
     """The decode interval [first token, last token] by part; adds up to its length.
 
-    Preempted time is not running, a prompt computed again or KV still arriving is named as such. When the reader
-    stalled is not known, only for how long: that is taken from time nothing explains, then from running.
+    Preempted time is not running, a prompt computed again or KV still arriving is named as such. When the
+    reader stalled is not known, only for how long: it is taken from time nothing explains, then from running.
     """
     parts = dict.fromkeys(DECODE_PARTS, 0)
     counted = cut_superseded(intervals)

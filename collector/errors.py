@@ -4,7 +4,8 @@ CollectorError
 ├── ConfigError          a setting or file is wrong: what, where, what to do
 ├── StoreError           the store refused or failed
 │   ├── StoreBusy        another process holds the embedded store
-│   └── StoreTooNew      the store was written by a newer pdscope
+│   ├── StoreTooNew      the store was written by a newer pdscope
+│   └── DestructiveMigration  a schema step can lose data, and nobody allowed it
 ├── BadBody              an export could not be parsed; nothing of it was stored
 └── Unavailable          try again later (back-pressure)
 """
@@ -28,6 +29,10 @@ class StoreBusy(StoreError):
 
 class StoreTooNew(StoreError):
     """The store was written by a newer pdscope."""
+
+
+class DestructiveMigration(StoreError):
+    """A schema step can lose what is stored, and nobody allowed it; nothing was applied."""
 
 
 class BadBody(CollectorError):

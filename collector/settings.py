@@ -39,6 +39,12 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./pdscope-data", "path", "Directory of the embedded store; created when missing."),
     Setting(
+        "store",
+        None,
+        "text",
+        "URL of a ClickHouse server instead of --data: clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.",
+    ),
+    Setting(
         "api", "127.0.0.1:8080", "host:port", "Where REST and the page are served; port 0 takes a free one."
     ),
     Setting(
@@ -47,8 +53,53 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "otlp_http", "127.0.0.1:4318", "host:port", "Where OTLP/HTTP is received; port 0 takes a free one."
     ),
+    Setting(
+        "clickhouse_http",
+        "127.0.0.1:8123",
+        "host:port|off",
+        "Where ClickHouse clients read the published views; port 0 takes a free one.",
+    ),
     Setting("slo", None, "path", "YAML file of objectives; without it one default objective applies."),
     Setting("token", None, "text", "Bearer token; needed to listen anywhere but on loopback.", secret=True),
+    Setting("retention_spans", 14, "days", "How long spans and signals are kept after they came in."),
+    Setting("retention_requests", 90, "days", "How long requests and hand-offs are kept."),
+    Setting("retention_rollups", 400, "days", "How long minute counts of objectives and latencies are kept."),
+    Setting(
+        "tenant_tokens",
+        None,
+        "path",
+        "YAML file of tenants and the hashes of their tokens, for sending telemetry.",
+    ),
+    Setting("tls_cert", None, "path", "Certificate (PEM) of both OTLP listeners; needs tls_key."),
+    Setting("tls_key", None, "path", "Private key (PEM) of tls_cert."),
+    Setting("tls_client_ca", None, "path", "CA (PEM) that must have signed the certificates of senders."),
+    Setting("journal_max_bytes", 4 << 30, "bytes", "Most the journal holds; then senders must come back."),
+    Setting("journal_segment_bytes", 64 << 20, "bytes", "Size at which a journal file is closed."),
+    Setting("journal_max_age_s", 10, "seconds", "How long a stored body may stay in the journal."),
+    Setting(
+        "journal_min_free_bytes", 512 << 20, "bytes", "Free disk below which no more telemetry is accepted."
+    ),
+    Setting(
+        "scrub_before_journal",
+        "no",
+        "yes or no",
+        "Take prompt text and end users' names out before anything touches the disk; costs CPU.",
+    ),
+    Setting("otlp_max_body_bytes", 16 << 20, "bytes", "Largest export, as sent and decompressed."),
+    Setting("otlp_max_items", 100_000, "spans or points", "Most of them in one export."),
+    Setting("otlp_max_queue_bytes", 128 << 20, "bytes", "Most that may wait to be written to the journal."),
+    Setting("otlp_max_memory_bytes", 4 << 30, "bytes", "Memory in use above which no more is accepted."),
+    Setting("otlp_max_concurrent", 2048, "exports", "OTLP/gRPC exports that are answered at once."),
+    Setting("otlp_max_connections", 1024, "connections", "Most connections of each OTLP listener."),
+    Setting("otlp_body_timeout_s", 30, "seconds", "How long an OTLP/HTTP body may take to arrive."),
+    Setting("otlp_header_timeout_s", 10, "seconds", "How long OTLP/HTTP headers or a handshake may take."),
+    Setting(
+        "otlp_source_bytes_per_s", None, "bytes", "Most one tenant (or address) may send a second; unlimited."
+    ),
+    Setting("max_models", 200, "names", "Distinct models in a day; further ones become __other__."),
+    Setting("max_tenants", 1_000, "names", "Distinct tenants in a day; further ones become __other__."),
+    Setting("max_routes", 1_000, "names", "Distinct routes in a day; further ones become __other__."),
+    Setting("max_workers", 10_000, "names", "Distinct workers in a day; further ones become __other__."),
     Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
     Setting("body_max_bytes", 1 << 20, "bytes", "Largest body of every other REST call."),
     Setting("query_threads", 8, "threads", "REST queries that run at once."),
@@ -77,24 +128,55 @@ class Settings:
     """All settings, checked."""
 
     data: Path = Path("./pdscope-data")
+    store: str | None = None
     api: Address = Address("127.0.0.1", 8080)
     otlp_grpc: Address = Address("127.0.0.1", 4317)
     otlp_http: Address = Address("127.0.0.1", 4318)
+    clickhouse_http: Address | None = Address("127.0.0.1", 8123)
     slo: Path | None = None
     token: str | None = None
+    retention_spans: int = 14
+    retention_requests: int = 90
+    retention_rollups: int = 400
+    tenant_tokens: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    journal_max_bytes: int = 4 << 30
+    journal_segment_bytes: int = 64 << 20
+    journal_max_age_s: int = 10
+    journal_min_free_bytes: int = 512 << 20
+    scrub_before_journal: bool = False
+    otlp_max_body_bytes: int = 16 << 20
+    otlp_max_items: int = 100_000
+    otlp_max_queue_bytes: int = 128 << 20
+    otlp_max_memory_bytes: int = 4 << 30
+    otlp_max_concurrent: int = 2048
+    otlp_max_connections: int = 1024
+    otlp_body_timeout_s: int = 30
+    otlp_header_timeout_s: int = 10
+    otlp_source_bytes_per_s: int | None = None
+    max_models: int = 200
+    max_tenants: int = 1_000
+    max_routes: int = 1_000
+    max_workers: int = 10_000
     import_max_bytes: int = 4 << 30
     body_max_bytes: int = 1 << 20
     query_threads: int = 8
 
     def refuse_open_listeners(self) -> None:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
-        for name in ("api", "otlp_grpc", "otlp_http"):
+        for name in ("api", "otlp_grpc", "otlp_http", "clickhouse_http"):
             address = getattr(self, name)
-            if not address.loopback and not self.token:
+            guarded = self.token or (name.startswith("otlp") and self.tenant_tokens)
+            if address and not address.loopback and not guarded:
+                tokens = "" if not name.startswith("otlp") else f" or {ENV_PREFIX}TENANT_TOKENS"
                 raise ConfigError(
                     f"{name} would listen on {address}, which other machines can reach, without a token; "
-                    f"set {ENV_PREFIX}TOKEN, or listen on 127.0.0.1"
+                    f"set {ENV_PREFIX}TOKEN{tokens}, or listen on 127.0.0.1"
                 )
+        if bool(self.tls_cert) != bool(self.tls_key) or (self.tls_client_ca and not self.tls_cert):
+            raise ConfigError("tls_cert and tls_key go together, and tls_client_ca needs both")
 
 
 def resolve(
@@ -138,13 +220,25 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[object, str
 
 def _checked(setting: Setting, value: object, source: str) -> object:
     """Convert a raw value to the type its unit asks for."""
-    if setting.unit == "host:port":
+    if setting.unit == "host:port|off" and value in ("off", False):
+        return None
+    if setting.unit.startswith("host:port"):
         return _address(value, source)
     if setting.unit == "path":
         return Path(_text(value, source)).expanduser()
     if setting.unit == "text":
         return _text(value, source)
+    if setting.unit == "yes or no":
+        return _yes(value, source)
     return _count(value, setting.unit, source)
+
+
+def _yes(value: object, source: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in ("yes", "no"):
+        return value == "yes"
+    raise ConfigError(f"{source}: expected yes or no, not {value!r}")
 
 
 def _text(value: object, source: str) -> str:

@@ -29,7 +29,9 @@ router = APIRouter(tags=["causes"])
 
 @router.get("/diagnosis", summary="Why requests of the window missed")
 def diagnosis(asked: Asked, services: Provided) -> DiagnosisModel:
-    """The on-call answer: causes with shares, evidence, counterfactuals and next steps; or that it can't tell."""
+    """The on-call answer: causes with shares, evidence, counterfactuals and next steps;
+    or that it can't tell.
+    """
     answer = services.desk.ask(asked.scope, asked.objectives)
     return _model(answer, asked.scope, asked.objectives)
 

@@ -62,7 +62,9 @@ def transfers(
 
 @router.get("/kv/orphans", summary="KV nobody will read, and KV read after its lease")
 def kv_orphans(asked: Asked, services: Provided) -> OrphansModel:
-    """An orphan was never imported and expired, was aborted or is held too long; or it is room never filled."""
+    """An orphan was never imported and expired, was aborted or is held too long;
+    or it is room never filled.
+    """
     found = services.desk.ask(asked.scope, asked.objectives, FRESH_S).diagnosis
     answer = orphans(services.store, found.situation)
     return OrphansModel(

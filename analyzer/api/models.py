@@ -248,7 +248,9 @@ class RequestDetailModel(RequestModel):
     ended_at: str | None
     first_token_at: str | None
     last_token_at: str | None
-    phases: dict[str, float] = Field(description="Seconds each phase lasted itself (union of its intervals)")
+    phases: dict[str, float] = Field(
+        description="Seconds each reported phase lasted itself (union of its intervals)"
+    )
     intervals: list[IntervalModel]
     composites: list[CompositeModel]
     clock_corrections: list[ClockCorrectionModel]

@@ -45,7 +45,10 @@ def verdict(desk: Desk, objectives: Objectives, row: Row) -> tuple[RequestVerdic
 def page(
     store: Rows, found: Diagnosis, asked: Question, filter_: Filter, cursor: str | None, limit: int
 ) -> Page:
-    """Read up to `limit` requests with one primary cause. Raises BadParameter for a cursor not of this order."""
+    """Read up to `limit` requests with one primary cause.
+
+    Raises BadParameter for a cursor not of this order.
+    """
     r = found.situation.requests
     rows = keys_with(found, Cause(filter_.cause)) if filter_.account != "met" else np.zeros(0, np.intp)
     if filter_.outcome:

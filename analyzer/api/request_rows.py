@@ -92,10 +92,12 @@ def _keys(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def write_cursor(order: str, position: int, key: str) -> str:
+    """Text that names the place after a row, for the next page to go on from."""
     return base64.urlsafe_b64encode(json.dumps([order, position, key]).encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, order: str) -> tuple[int, str]:
+    """(position, key) that a cursor names. Raises BadParameter for one not written for this order."""
     try:
         data = base64.urlsafe_b64decode(cursor[:200] + "=" * (-len(cursor) % 4))
         written_for, position, key = json.loads(data)

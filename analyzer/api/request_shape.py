@@ -46,7 +46,7 @@ def detail(
         ended_at=_instant(row["ended_ns"]),
         first_token_at=_instant(row["first_token_ns"]),
         last_token_at=_instant(row["last_token_ns"]),
-        phases=_parts(tuple(Phase), row["phase_ns"]) or {},
+        phases=_phases(row),
         intervals=[_interval(interval) for interval in sorted(row["intervals"], key=_position)],
         composites=[_composite(composite) for composite in row["composites"]],
         clock_corrections=[_correction(clock) for clock in clocks],
@@ -96,6 +96,13 @@ def _parts(names: tuple[str, ...], values: list[int]) -> dict[str, float] | None
     if not values:
         return None
     return {str(name): round(ns / 1e9, 9) for name, ns in zip(names, values, strict=True)}
+
+
+def _phases(row: Row) -> dict[str, float]:
+    """Own duration of each phase that somebody reported; the others were not measured, which is not 0."""
+    reported = {interval["phase"] for interval in row["intervals"]}
+    durations = _parts(tuple(Phase), row["phase_ns"]) or {}
+    return {phase: duration for phase, duration in durations.items() if phase in reported}
 
 
 def _position(interval: Row) -> tuple[int, int]:

@@ -46,9 +46,12 @@ class Services:
     settings: Settings
     assembled: Callable[[], int] | None = None
     """Newest ingest sequence taken into requests; without it all that is stored counts as taken."""
+    waiting: Callable[[], int] = lambda: 0
+    """Bytes that were acknowledged and are not yet stored: while there are some, nothing is settled."""
 
     @cached_property
     def desk(self) -> Desk:
         """Answers questions about windows."""
         stored = lambda: self.store.last_sequence  # noqa: E731
-        return Desk(self.store, stored, self.assembled or stored, lambda: self.store.quiet_s)
+        quiet_s = lambda: 0.0 if self.waiting() else self.store.quiet_s  # noqa: E731
+        return Desk(self.store, stored, self.assembled or stored, quiet_s)

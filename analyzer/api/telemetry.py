@@ -45,6 +45,14 @@ class SystemModel(BaseModel):
     duplicate_spans: int
 
 
+class UnreadModel(BaseModel):
+    """Spans of a name that no rule knows: they are stored and belong to no request."""
+
+    scope: str | None
+    name: str
+    spans: int
+
+
 class WorkerModel(BaseModel):
     """A process that sent spans."""
 
@@ -52,7 +60,7 @@ class WorkerModel(BaseModel):
     instance: str | None
     pool: str | None = Field(description="What the process itself says (pd.pool)")
     version: str | None
-    first_seen: str
+    last_seen: str
 
 
 class TableModel(BaseModel):
@@ -69,6 +77,9 @@ class TelemetryModel(BaseModel):
     ingest: IngestModel
     sequences: SequencesModel
     systems: list[SystemModel]
+    unread: list[UnreadModel] = Field(
+        description="Spans among the newest 2,000 exports that no adapter knows; up to 50 names, most first"
+    )
     workers: list[WorkerModel] = Field(description="Up to 1,000")
     store: list[TableModel]
     store_bytes: int
@@ -87,6 +98,10 @@ def telemetry(services: Provided) -> TelemetryModel:
         ingest=_ingest(ingest, stored=spans),
         sequences=SequencesModel(stored=ingest["newest_sequence"], assembled=assembled),
         systems=[SystemModel(**row | {"system": row["system"] or None}) for row in systems],
+        unread=[
+            UnreadModel(**row | {"scope": row["scope"] or None})
+            for row in store.rows(read_sql(__file__, "telemetry_unread"))
+        ],
         workers=[_worker(row) for row in store.rows(read_sql(__file__, "telemetry_workers"))],
         store=[TableModel(table=row["table"], rows=row["table_rows"], bytes=row["bytes"]) for row in tables],
         store_bytes=sum(row["bytes"] for row in tables),
@@ -107,4 +122,4 @@ def _ingest(row: dict[str, Any], stored: int) -> IngestModel:
 
 def _worker(row: dict[str, Any]) -> WorkerModel:
     texts = {name: row[name] or None for name in ("service", "instance", "pool", "version")}
-    return WorkerModel(**texts, first_seen=rfc3339(int(row["first_seen"].timestamp()) * 10**9))
+    return WorkerModel(**texts, last_seen=rfc3339(int(row["last_seen"].timestamp()) * 10**9))

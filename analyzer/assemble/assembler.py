@@ -15,10 +15,12 @@ from typing import Any
 
 from analyzer.assemble.clock_work import slices_to_correct
 from analyzer.assemble.identity import Decisions, Known, Span, decide
+from analyzer.assemble.names import NameLimits, Names
 from analyzer.assemble.rules_table import write_rules
 from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, Role
+from collector.errors import CollectorError
 from collector.sql import read_sql
 from collector.store import Store
 
@@ -35,13 +37,23 @@ REVIEW_S = 6 * 3600
 REVIEW_EVERY_S = 5.0
 """How often (seconds, at most) requests are judged again while nothing new arrives."""
 
+MAX_PAUSE_S = 3.0
+"""Longest pause (seconds) between steps while there is something to do: what a slow machine may be behind."""
+
 LATE_AFTER_S = 3
 """A span is late when it comes so long (seconds) after the others of a request that was complete."""
 
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
 
-SCRATCH = ("batch_traces", "batch_requests", "batch_spans", "batch_merged", "batch_timelines")
+SCRATCH = (
+    "batch_traces",
+    "batch_requests",
+    "batch_spans",
+    "batch_attempts",
+    "batch_merged",
+    "batch_timelines",
+)
 """Tables that hold one step's intermediate results."""
 
 DEFAULT_ROLES: tuple[tuple[str, Role], ...] = (
@@ -76,6 +88,7 @@ class Assembler:
         roles: Iterable[tuple[str, Role]] = (),
         grace_s: float = GRACE_S,
         late_after_s: int = LATE_AFTER_S,
+        names: NameLimits | None = None,
     ):
         """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the
         defaults.
@@ -88,6 +101,7 @@ class Assembler:
         self._thread: threading.Thread | None = None
         self._step_lock = threading.Lock()
         self._last_step_s = 0.0
+        self._decided: set[bytes] = set()
         self._reviewed = -math.inf
         self._oldest_new: int | None = None
         write_rules(
@@ -96,14 +110,16 @@ class Assembler:
         write_signal_rules(store, adapters)
         rows = store.query(read_sql(__file__, "sql/progress"))
         self._taken = int(rows[0][0]) if rows else 0
+        self.names = Names(store, names or NameLimits())
+        """The names that requests carry, held to their limits."""
 
     def progress(self) -> Progress:
         """How far assembly is."""
         return Progress(self._taken, self._store.last_sequence, self._last_step_s)
 
     def start(self, interval_s: float = 0.5) -> None:
-        """Assemble on a thread: at least every `interval_s`, less often when a step costs more than a
-        quarter of it.
+        """Assemble on a thread: every `interval_s`, less often where a step takes long, so that receiving
+        keeps most of the machine, but at least every `MAX_PAUSE_S`.
         """
         self._thread = threading.Thread(target=self._run, args=(interval_s,), name="assembler", daemon=True)
         self._thread.start()
@@ -150,11 +166,15 @@ class Assembler:
         while not self._stop.is_set():
             try:
                 busy = self.step()
+            except CollectorError as error:
+                log.error("assembly step failed; it will be tried again: %s", error)
+                self._stop.wait(2.0)
+                continue
             except Exception:
                 log.exception("assembly step failed; it will be tried again")
                 self._stop.wait(2.0)
                 continue
-            pause = max(interval_s, 6 * self._last_step_s) if busy else interval_s
+            pause = min(max(interval_s, 6 * self._last_step_s), MAX_PAUSE_S) if busy else interval_s
             if self._taken < self._store.last_sequence - STEP_SEQUENCES:
                 pause = 0.0
             self._wake.wait(pause)
@@ -205,9 +225,11 @@ class Assembler:
     def _rebuild(self, upto: int) -> None:
         self._do("batch_requests", {})
         self._do("batch_spans", {})
+        self._do("attempts", {})
         merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
         self._do("merged", {**merge, "late_after_s": self._late_after_s})
-        self._do("timelines", {})
+        self._do("timelines", {"decided": sorted(key.hex() for key in self._decided)})
+        self.names.mark()
         self._do("requests", {})
         self._do("transfers", {"upto": upto})
 
@@ -222,6 +244,7 @@ class Assembler:
             )
 
     def _clear(self) -> None:
+        self._decided = set()
         for table in SCRATCH:
             self._store.command(f"TRUNCATE TABLE {table}")
 
@@ -232,11 +255,42 @@ class Assembler:
         conflicts = self._store.rows(read_sql(__file__, "sql/conflicts"))
         undecided = {bytes(row[0]) for row in self._store.query(read_sql(__file__, "sql/undecided_traces"))}
         undecided.update(bytes(trace) for row in conflicts for trace in row["traces"])
+        undecided |= self._recall(undecided, conflicts)
         params = {"upto": upto, "undecided": [trace.hex() for trace in sorted(undecided)]}
         self._do("identity_traces", params)
         self._do("identity_ids", params)
         if undecided:
-            self._record(self._decide(undecided, conflicts), upto)
+            decisions = self._decide(undecided, conflicts)
+            self._record(decisions, upto)
+            self._decided = {key for key, _, _ in decisions.traces.values()}
+
+    def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
+        """Put the traces on record of the requests in question beside the step's own, to decide on all."""
+        recalled: set[bytes] = set()
+        asked: dict[bytes, datetime] = {}
+        asking = {bytes(row["known_key"]): row["known_first_bucket"] for row in conflicts}  # type: ignore[call-overload]
+        asking.pop(bytes(16), None)
+        while True:
+            for row in self._store.rows("SELECT * FROM batch_traces WHERE known"):
+                if row["trace_id"] in undecided or row["trace_id"] in recalled:
+                    asking[row["known_key"]] = row["known_first_bucket"]
+            if asking.keys() <= asked.keys():
+                return recalled
+            asked |= asking
+            near = {
+                _seconds(bucket) // 600 * 600 + shift for bucket in asked.values() for shift in (-600, 0, 600)
+            }
+            self._do(
+                "recalled_traces",
+                {
+                    "keys": sorted(key.hex() for key in asked),
+                    "buckets": [_time(second) for second in sorted(near)],
+                },
+            )
+            recalled = {
+                bytes(row[0])
+                for row in self._store.query("SELECT trace_id FROM batch_traces WHERE end_ns = 0")
+            }
 
     def _decide(self, undecided: set[bytes], conflicts: Sequence[dict[str, Any]]) -> Decisions:
         traces: dict[bytes, Known] = {}
@@ -280,7 +334,7 @@ class Assembler:
         none, no_root = bytes(16), bytes(8)
         for trace, (key, first_bucket, rule) in decisions.traces.items():
             row = batch[trace]
-            bucket = row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])
+            bucket = _bucket(row)
             root = row["known_root"] if any(row["known_root"]) else (row["roots"] or [no_root])[0]
             minutes = sorted({*row["minutes"], *row["known_minutes"]})
             rows.append([bucket, 0, trace, key, _time(first_bucket), root, trace, minutes, rule, upto])
@@ -302,7 +356,9 @@ class Assembler:
             )
         for key, trace, first_bucket in decisions.further:
             bucket = _ten_minutes(first_bucket * 1_000_000_000)
-            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, [], "", upto])
+            # where the trace's own name is kept: far off, when its clock is
+            at = [_bucket(batch[trace])] if trace in batch else []
+            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, at, "", upto])
         self._store.insert(
             "identity",
             rows,
@@ -337,6 +393,11 @@ def _name_hash(store: Store, name: str) -> bytes:
     return bytes(
         store.query("SELECT reinterpretAsFixedString(sipHash128({name:String}))", {"name": name})[0][0]
     )
+
+
+def _bucket(row: dict[str, Any]) -> datetime:
+    """The bucket in which a trace of the step is, or will be, named."""
+    return row["known_bucket"] if row["known"] else _ten_minutes(row["start_ns"])
 
 
 def _time(seconds: int) -> datetime:

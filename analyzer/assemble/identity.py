@@ -108,9 +108,8 @@ def _split(
             fitting = [root for root in roots if root.start_ns <= span.start_ns <= root.end_ns]
             key = keys[fitting[0].span_id, fitting[0].resource_id] if len(fitting) == 1 else b""
         out.owners[trace_id, span.span_id, span.resource_id] = key
-    old = known.key if known else trace_id
-    out.traces[trace_id] = (old, bucket, "shared_trace")
-    if known:
+    out.traces[trace_id] = (trace_id, bucket, "shared_trace")
+    if known and known.key == trace_id:
         out.merged.add((known.key, known.first_bucket))
     for root in roots:
         key = keys[root.span_id, root.resource_id]
@@ -133,15 +132,11 @@ def _by_parents(span: Span, parents: Mapping[bytes, bytes], roots: Mapping[bytes
 class _Legs:
     """Traces with at most one request span, grouped into requests (a union of sets, each with a leader)."""
 
-    def __init__(self, traces: Mapping[bytes, list[Span]], known: Mapping[bytes, Known]):
+    def __init__(self, traces: Mapping[bytes, list[Span]]):
         self.traces = traces
         self.rooted = {trace: any(span.root for span in spans) for trace, spans in traces.items()}
         self.rule = dict.fromkeys(traces, "trace_id")
         self._parent = {trace: trace for trace in traces}
-        self.key = {
-            trace: known[trace] if trace in known else Known(trace, _minute(min(s.start_ns for s in spans)))
-            for trace, spans in traces.items()
-        }
         self.carriers: dict[str, list[bytes]] = defaultdict(list)
         for trace, spans in traces.items():
             for name in sorted({name for span in spans for name in span.ids}):
@@ -174,50 +169,65 @@ def _join(
     rooted: Mapping[bytes, bool],
     out: Decisions,
 ) -> None:
-    """Traces with at most one request span: those that share a request id are one request, unless ids
-    collide.
-    """
-    legs = _Legs(single, traces)
+    """Traces with one request span or none: those that share an id are one request, unless ids collide."""
+    legs = _Legs(single)
     for _, members in sorted(legs.carriers.items()):
-        homes = [trace for trace in members if legs.rooted[legs.leader(trace)]]
+        homes = sorted({legs.leader(trace) for trace in members if legs.rooted[legs.leader(trace)]})
         for trace in members:
             if legs.rooted[legs.leader(trace)]:
                 continue
             target = _home(trace, homes, members, single)
             if target is not None:
                 legs.unite(trace, target)
-    _adopt_recorded(legs, names, rooted)
+    split = {name: Known(key, bucket) for name, (key, bucket, _) in out.names.items()}
+    adopted = _adopted(
+        legs, {**names, **split}, {**rooted, **dict.fromkeys((k.key for k in split.values()), True)}
+    )
     for members in legs.groups():
-        recorded = [legs.key[trace] for trace in members if trace in traces or legs.key[trace].key != trace]
-        chosen = min(recorded or [legs.key[members[0]]], key=lambda known: (known.first_bucket, known.key))
+        chosen = adopted.get(legs.leader(members[0])) or _key(members, single, traces)
         for trace in members:
-            old = traces.get(trace)
-            if old and old.key != chosen.key:
-                out.merged.add((old.key, old.first_bucket))
             out.traces[trace] = (chosen.key, chosen.first_bucket, legs.rule[trace])
             if len(members) > 1 or chosen.key != trace:
                 out.further.add((chosen.key, trace, chosen.first_bucket))
                 out.further.add((chosen.key, chosen.key, chosen.first_bucket))
             for name in (name for span in single[trace] for name in span.ids):
                 out.names.setdefault(name, (chosen.key, chosen.first_bucket, trace))
+    kept = {key for key, _, _ in out.traces.values()}
+    out.merged |= {
+        (old.key, old.first_bucket) for trace in single if (old := traces.get(trace)) and old.key not in kept
+    }
 
 
-def _adopt_recorded(legs: _Legs, names: Mapping[str, Known], rooted: Mapping[bytes, bool]) -> None:
-    """A name on record for a request whose traces are not before us: take its key when the two can be
-    one request.
-    """
+def _key(
+    members: Sequence[bytes], single: Mapping[bytes, list[Span]], traces: Mapping[bytes, Known]
+) -> Known:
+    """The key of a group: the oldest on record, but none that names a trace of another group."""
+    recorded = [
+        traces[trace]
+        for trace in members
+        if trace in traces and (traces[trace].key in members or traces[trace].key not in single)
+    ]
+    if recorded:
+        return min(recorded, key=lambda known: (known.first_bucket, known.key))
+    return Known(members[0], _minute(min(span.start_ns for span in single[members[0]])))
+
+
+def _adopted(legs: _Legs, names: Mapping[str, Known], rooted: Mapping[bytes, bool]) -> dict[bytes, Known]:
+    """Keys that groups (by leader) take from requests whose traces are not before us, or are shared."""
+    adopted: dict[bytes, Known] = {}
     for name, members in sorted(legs.carriers.items()):
         known = names.get(name)
-        if known is None:
+        if known is None or known.key in legs.traces:
             continue
         for trace in members:
             one = legs.leader(trace)
             recorded_root = rooted.get(known.key, False)
-            if legs.key[one].key == known.key or (legs.rooted[one] and recorded_root):
+            if one in adopted or (legs.rooted[one] and recorded_root):
                 continue
-            legs.key[one] = known
+            adopted[one] = known
             legs.rooted[one] = legs.rooted[one] or recorded_root
             legs.rule[trace] = "request_id"
+    return adopted
 
 
 def _home(

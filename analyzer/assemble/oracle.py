@@ -1,31 +1,19 @@
-"""Reads requests off their spans in plain Python: the adapters' rules, one span at a time, no store.
+"""Rebuilds requests in plain Python from what their spans say; no store.
 
-The store does this in SQL for every span that comes in; this is what the SQL is held equal to. It answers for one
-request whose spans are all given; which spans belong together is identity's business.
+The store does this in SQL for every span that comes in; this is what the SQL is held equal to. It answers for
+one request whose spans are all given; which spans belong together is identity's business.
 """
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from collections.abc import Iterable, Iterator, Sequence
 
 from analyzer import timeline
+from analyzer.assemble.oracle_attempts import attempts
+from analyzer.assemble.oracle_reading import ABSURD_NS, Reading, Stretch, as_float, read_by_rule, role_of
+from analyzer.assemble.oracle_rules import Rules, first_role
+from analyzer.assemble.oracle_spans import Span
 from analyzer.assemble.rules_table import PHASE_CODE
-from collector.engines.rules import (
-    Adapter,
-    Between,
-    Composite,
-    Instant,
-    Interval,
-    Role,
-    Root,
-    Source,
-    SpanRule,
-    Where,
-)
+from collector.engines.rules import Adapter, Between, Role, Root
 from collector.phases import Phase
 
 Row = dict[str, object]
@@ -37,96 +25,7 @@ _RECEIPT = (
     "admission_ms", "deadline_ns", "engine_ttft_ms", "error_type", "kv_transfer_estimated_ms",
     "route_candidates", "route_fallback", "route_reason", "route_rejected",
 )  # fmt: skip
-CLOCK_SLACK_NS = 50_000_000
-"""How far (nanoseconds) an instant built from durations or reported as an event may lie off its span."""
-
-ABSURD_NS = 9_223_372_036_854_775_807
-OUTCOMES = ("ok", "cancelled", "interrupted", "rejected", "invalid", "timeout", "error")
-_POOLS = {"prefill": Role.PREFILL, "decode": Role.DECODE, "router": Role.ROUTER, "colocated": Role.COLOCATED}
 _DECODES = (Role.DECODE, Role.COLOCATED)
-
-
-@dataclass(frozen=True)
-class Process:
-    """Who sent a span: its resource's attributes, as text."""
-
-    attributes: tuple[tuple[str, str], ...]
-
-    def get(self, name: str) -> str:
-        """An attribute's value, empty when it is missing."""
-        return dict(reversed(self.attributes)).get(name, "")
-
-    @property
-    def worker(self) -> str:
-        """The name it goes by."""
-        return self.get("service.instance.id") or self.get("service.name")
-
-
-@dataclass(frozen=True)
-class Span:
-    """A received span. Ids are raw bytes, times Unix nanoseconds, attribute values text."""
-
-    trace_id: bytes
-    span_id: bytes
-    parent_id: bytes
-    process: Process
-    scope: str
-    name: str
-    kind: int
-    status: int
-    start_ns: int
-    end_ns: int
-    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
-    events: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def identity(self) -> tuple[bytes, bytes, Process]:
-        """What makes two deliveries the same span."""
-        return self.trace_id, self.span_id, self.process
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What one span says by its rule, its process's role for the request being known."""
-
-    span: Span
-    rule: SpanRule
-    adapter: str
-    role: Role
-    intervals: tuple["Stretch", ...]
-    marks: tuple[tuple[str, int, int], ...]
-    """Name, rank, nanoseconds."""
-    facts: tuple[tuple[str, int, str], ...]
-    """Name, rank, value."""
-    impossible: int
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """An interval of the timeline with where it came from."""
-
-    time: timeline.Interval
-    role: Role
-    source: Source
-    worker: str
-
-
-def read_spans(bodies: Iterable[bytes]) -> list[Span]:
-    """Spans of OTLP exports (serialized ExportTraceServiceRequest), deliveries repeated as they came."""
-    spans = []
-    for body in bodies:
-        for of_process in ExportTraceServiceRequest.FromString(body).resource_spans:
-            process = Process(tuple((a.key, _text(a.value)) for a in of_process.resource.attributes))
-            for of_scope in of_process.scope_spans:
-                for s in of_scope.spans:
-                    spans.append(
-                        Span(
-                            s.trace_id, s.span_id, s.parent_span_id, process, of_scope.scope.name, s.name,
-                            s.kind, s.status.code, s.start_time_unix_nano, s.end_time_unix_nano,
-                            _attributes(s.attributes), tuple((e.name, e.time_unix_nano) for e in s.events),
-                        )
-                    )  # fmt: skip
-    return spans
 
 
 def assemble(
@@ -136,20 +35,25 @@ def assemble(
     lives: Iterable[tuple[str, int, int]] = (),
     graced: bool = True,
 ) -> Row | None:
-    """The row of the request that `spans` are all of, times in nanoseconds; None when it is not to be shown (yet).
+    """The row of the request that `spans` are all of, times in nanoseconds; None when it is not shown (yet).
 
-    roles: (pattern of a process's service or instance, role, whether it was configured). lives: from when to when
-    each decode worker's processes are known to have worked. graced: a request span is no longer waited for.
+    roles: (pattern of a process's service or instance, role, whether it was configured). lives: from when to
+    when each decode worker's processes are known to have worked. graced: no request span is waited for.
     """
-    rules = {rule.key: (adapter, rule) for adapter in adapters for rule in adapter.rules}
-    known = [span for span in spans if _rule_key(span, rules) in rules]
+    rules = Rules(adapters)
+    known = [span for span in spans if rules.of(span) is not None]
     unique = list({span.identity: span for span in known}.values())
+    ruled = [(span, *found) for span in unique if (found := rules.of(span)) is not None]
     called = {
         (span.trace_id, span.span_id): role
-        for span in unique
-        if (role := _first_role(span, rules[_rule_key(span, rules)][1].calls)) is not Role.ANY
+        for span, _, rule in ruled
+        if (role := first_role(span, rule.calls)) is not Role.ANY
     }
-    readings = [_read(span, rules[_rule_key(span, rules)], called, roles) for span in unique]
+    tries = attempts([(span, rule) for span, _, rule in ruled])
+    readings = [
+        read_by_rule(span, adapter, rule, role_of(span, rule, called, roles), tries[span.identity])
+        for span, adapter, rule in ruled
+    ]
     has_root = any(reading.rule.root is Root.REQUEST for reading in readings)
     has_fallback = any(reading.rule.root is Root.FALLBACK for reading in readings)
     if not has_root and not (has_fallback and graced):
@@ -159,7 +63,7 @@ def assemble(
 
 
 def worker_lives(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
-    """From when to when each decode worker's processes are known to have worked, from the requests they decoded."""
+    """From when to when each decode worker's processes worked, by the requests they decoded."""
     lives: dict[tuple[str, str], tuple[int, int]] = {}
     for row in rows:
         if not row["decode_process"] or row["first_token_at"] is None:
@@ -266,7 +170,7 @@ class _Request:
         said, status = self._fact("outcome"), self._number("http_status", 16) or 0
         self.http_status = status
         finish = self._fact("finish_reason")
-        # the stream ended, its decode worker never reported it and is known to have worked on: the client left
+        # the stream ended, its decode worker never reported it and is known to have lived on: the client left
         self.presumed_cancelled = (
             not said
             and 200 <= status <= 399
@@ -325,9 +229,9 @@ class _Request:
             "complete": int(self.has_root and self.end > 0 and self.outcome != "" and finished),
             "censored": int(not self.first and bool(until)),
             "attempts": self.attempts,
-            "itl_p50_ms": _float(self._fact("itl_p50_ms")),
-            "itl_p99_ms": _float(self._fact("itl_p99_ms")),
-            "itl_max_ms": _float(self._fact("itl_max_ms")),
+            "itl_p50_ms": as_float(self._fact("itl_p50_ms")),
+            "itl_p99_ms": as_float(self._fact("itl_p99_ms")),
+            "itl_max_ms": as_float(self._fact("itl_max_ms")),
             "stalled_ns": self._stalled_ns() if self._fact("stalled_ms") else None,
             "local_prompt_tokens": self._number("local_prompt_tokens"),
             "local_prompt_reason": self._fact("local_prompt_reason"),
@@ -379,11 +283,11 @@ class _Request:
         return timeline.decode_parts(self.intervals, self.first, self.last, self._stalled_ns())
 
     def _stalled_ns(self) -> int:
-        stalled = (_float(self._fact("stalled_ms")) or 0.0) * 1e6
+        stalled = (as_float(self._fact("stalled_ms")) or 0.0) * 1e6
         return round(stalled) if 0 < stalled < ABSURD_NS else 0
 
     def _extents(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Per phase, when its intervals began and ended after the start; of the last attempt, but for the router's."""
+        """Per phase, begins and ends of its intervals, from the start; of the router every attempt counts."""
         for phase in Phase:
             anyhow = phase in (Phase.ROUTER_QUEUE, Phase.TOKENIZE)
             mine = [i for i in self.intervals if i.phase is phase and (anyhow or i.attempt == self.attempts)]
@@ -409,10 +313,12 @@ class _Request:
         ]
 
     def _shown_worker(self, stretch: Stretch) -> str:
-        """The worker's name on the request, where it is the process that the interval came from."""
-        if stretch.role is Role.PREFILL and stretch.worker == self.prefill_process:
+        """The name the router gave the worker that counted; else its process's own."""
+        if stretch.time.attempt < self.attempts:
+            return stretch.worker
+        if stretch.role is Role.PREFILL and self.prefill_worker != self.prefill_process:
             return self.prefill_worker
-        if stretch.role in _DECODES and stretch.worker == self.decode_process:
+        if stretch.role in _DECODES and self.decode_worker != self.decode_process:
             return self.decode_worker
         return stretch.worker
 
@@ -433,191 +339,8 @@ class _Request:
         return [note for note, holds in notes.items() if holds]
 
 
-def _rule_key(span: Span, rules: Mapping[str, object]) -> str:
-    by_name = f"name:{span.name}"
-    return by_name if by_name in rules else f"scope:{span.scope}:{span.kind}"
-
-
-def _read(
-    span: Span,
-    ruled: tuple[Adapter, SpanRule],
-    called: Mapping[tuple[bytes, bytes], Role],
-    roles: Sequence[tuple[str, Role, bool]],
-) -> Reading:
-    adapter, rule = ruled
-    role = _role(span, rule, called, roles)
-    impossible = 0
-    intervals: list[Stretch] = []
-    attempt = _attempt(span, rule)
-    for output in rule.intervals:
-        if not _holds(output.where, span):
-            continue
-        start, end = _at(output.start, span), _at(output.end, span)
-        if start is None or end is None:
-            continue
-        if not _on(output.start, span) or not _on(output.end, span) or start > end:
-            impossible += 1
-        elif output.role in (Role.ANY, role):
-            intervals.append(_stretch(output, _clip(start, span), _clip(end, span), attempt, role, span))
-    intervals += [
-        Stretch(
-            timeline.Interval(start, end, attempt=attempt, preempted=True),
-            role,
-            Source.OBSERVED,
-            span.process.worker,
-        )
-        for start, end in _preempted(span)
-    ]
-    marks = []
-    for mark in rule.marks:
-        ns = _at(mark.at, span) if _holds(mark.where, span) else None
-        if ns is None:
-            continue
-        if not _on(mark.at, span):
-            impossible += 1
-        elif mark.role in (Role.ANY, role):
-            marks.append((mark.name, mark.rank, _clip(ns, span)))
-    facts = [
-        (fact.name, fact.rank, fact.value or span.attributes.get(fact.key, ""))
-        for fact in rule.facts
-        if fact.role in (Role.ANY, role) and _holds(fact.where, span)
-    ]
-    kept = tuple(fact for fact in facts if fact[2])
-    return Reading(span, rule, adapter.name, role, tuple(intervals), tuple(marks), kept, impossible)
-
-
-def _stretch(
-    output: Interval | Composite, start: int, end: int, attempt: int, role: Role, span: Span
-) -> Stretch:
-    if isinstance(output, Composite):
-        time = timeline.Interval(start, end, None, output.covers, attempt, output.reason)
-        return Stretch(time, role, Source.BOUNDED, span.process.worker)
-    time = timeline.Interval(start, end, output.phase, (), attempt, output.reason)
-    return Stretch(time, role, output.source, span.process.worker)
-
-
-def _role(
-    span: Span,
-    rule: SpanRule,
-    called: Mapping[tuple[bytes, bytes], Role],
-    roles: Sequence[tuple[str, Role, bool]],
-) -> Role:
-    """Configuration and the process's own word, then who called it, then its dialect, then its name."""
-    names = (span.process.get("service.name"), span.process.get("service.instance.id"))
-    configured, guessed = (
-        next(
-            (r for p, r, is_set in roles if is_set is wanted and any(re.search(p, name) for name in names)),
-            Role.ANY,
-        )
-        for wanted in (True, False)
-    )
-    return (
-        _POOLS.get(span.process.get("pd.pool"))
-        or configured
-        or called.get((span.trace_id, span.parent_id))
-        or _first_role(span, rule.plays)
-        or guessed
-    )
-
-
-def _first_role(span: Span, choices: Iterable[tuple[Where, Role]]) -> Role:
-    return next((role for where, role in choices if _holds(where, span)), Role.ANY)
-
-
-def _holds(where: Where, span: Span) -> bool:
-    def one(name: str, value: str) -> bool:
-        if name == "@status":
-            return str(span.status) == value
-        if value in ("*", ""):
-            return (name in span.attributes) == (value == "*")
-        return span.attributes.get(name) == value
-
-    return all(one(name, value) for name, value in where)
-
-
-def _at(instant: Instant, span: Span) -> int | None:
-    """The instant in nanoseconds, ABSURD_NS for one no clock shows; None when the span does not say."""
-    if instant.anchor in ("start", "end"):
-        anchor = span.start_ns if instant.anchor == "start" else span.end_ns
-    elif instant.anchor.startswith("event:"):
-        anchor = next((ns for name, ns in span.events if f"event:{name}" == instant.anchor), 0)
-    else:
-        anchor = int(span.attributes.get(instant.anchor.removeprefix("attr:"), "0"))
-    if not anchor:
-        return None
-    parts = [(_float(span.attributes.get(name, "")), ns) for name, ns in instant.plus]
-    if any(value is None for value, _ in parts):
-        return None
-    total = sum(value * ns for value, ns in parts if value is not None)
-    return anchor + round(total) if math.isfinite(total) else ABSURD_NS
-
-
-def _on(instant: Instant, span: Span) -> bool:
-    """Whether durations fit into the span and an event lies on it, but for a little slack between clocks."""
-    longest = span.end_ns - span.start_ns + CLOCK_SLACK_NS
-    for name, ns_per_unit in instant.plus:
-        part = (_float(span.attributes.get(name, "")) or 0.0) * abs(ns_per_unit)
-        if not -CLOCK_SLACK_NS <= part <= longest:
-            return False
-    if not instant.anchor.startswith("event:"):
-        return True
-    event = _at(Instant(instant.anchor), span)
-    return event is not None and span.start_ns - CLOCK_SLACK_NS <= event <= span.end_ns + CLOCK_SLACK_NS
-
-
-def _clip(ns: int, span: Span) -> int:
-    return max(span.start_ns, min(span.end_ns, ns))
-
-
-def _preempted(span: Span) -> list[tuple[int, int]]:
-    """From each `preempted` event to the next `resumed` one, or to the end of the span."""
-    resumed = [ns for name, ns in span.events if name == "resumed"]
-    return [
-        (at, min([ns for ns in resumed if at < ns < span.end_ns], default=span.end_ns))
-        for name, at in span.events
-        if name == "preempted" and span.start_ns <= at <= span.end_ns
-    ]
-
-
-def _attempt(span: Span, rule: SpanRule) -> int:
-    """1 for the first attempt, whatever number that carries."""
-    text = span.attributes.get(rule.attempt, "") if rule.attempt else ""
-    number = int(text) if re.fullmatch(r"[+-]?[0-9]{1,9}", text) else rule.attempt_base
-    return min(max(number - rule.attempt_base + 1, 1), 250)
-
-
 def _side(phase: Phase) -> Role:
     """Where a phase is spent."""
     if PHASE_CODE[phase] <= PHASE_CODE[Phase.TOKENIZE]:
         return Role.ROUTER
     return Role.PREFILL if PHASE_CODE[phase] <= PHASE_CODE[Phase.KV_PUBLISH] else Role.DECODE
-
-
-def _float(text: str) -> float | None:
-    if not re.fullmatch(
-        r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", text, re.I
-    ):
-        return None
-    return float(text)
-
-
-def _attributes(pairs: Iterable[KeyValue]) -> dict[str, str]:
-    """Values as text, the first one of a repeated name."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        found.setdefault(pair.key, _text(pair.value))
-    return found
-
-
-def _text(value: AnyValue) -> str:
-    kind = value.WhichOneof("value")
-    if kind == "string_value":
-        return value.string_value
-    if kind == "bool_value":
-        return "true" if value.bool_value else "false"
-    if kind == "int_value":
-        return str(value.int_value)
-    if kind == "double_value":
-        whole = value.double_value.is_integer() and abs(value.double_value) < 1e15
-        return str(int(value.double_value)) if whole else repr(value.double_value)
-    return ""

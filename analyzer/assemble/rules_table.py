@@ -2,7 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 
-from collector.engines.rules import Adapter, Between, Composite, Instant, Interval, Kv, Role, Source, SpanRule
+from collector.engines.rules import (
+    NEXT_ATTEMPT,
+    Adapter,
+    Between,
+    Composite,
+    Instant,
+    Interval,
+    Kv,
+    Role,
+    Source,
+    SpanRule,
+    Where,
+)
 from collector.phases import Phase
 from collector.store import Store
 
@@ -11,14 +23,33 @@ SOURCE_CODE: dict[Source, int] = {Source.OBSERVED: 1, Source.DERIVED: 2, Source.
 
 KV_TEXT = ("status", "reason", "connector", "transport", "source", "destination", "rank")
 KV_NUMBERS = (
-    "bytes", "tokens", "descriptors", "already_held_tokens", "post_ns", "wait_ns", "lease_ns", "lease_s", "link_gb_s",
+    "bytes", "tokens", "descriptors", "already_held_tokens",
+    "post_ns", "wait_ns", "lease_ns", "lease_s", "link_gb_s",
 )  # fmt: skip
 """What a KV event says, in the order in which the SQL finds it."""
 
 _COLUMNS = (
-    "key", "dialect", "root", "ids", "id_form", "calls", "plays", "attempt", "attempt_base",
-    "intervals", "marks", "facts", "kv", "attributes",
-)  # fmt: skip
+    "key",
+    "prefix",
+    "wanted",
+    "dialect",
+    "root",
+    "ids",
+    "id_form",
+    "calls",
+    "plays",
+    "attempt",
+    "attempt_base",
+    "attempt_id",
+    "dispatches",
+    "intervals",
+    "marks",
+    "facts",
+    "kv",
+    "attributes",
+    "events",
+    "told",
+)
 
 
 def covers_mask(phases: Iterable[Phase]) -> int:
@@ -52,6 +83,8 @@ def _between(rule: Between) -> list[object]:
 def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
     return [
         rule.key,
+        rule.prefix,
+        [list(where) for where in rule.when],
         adapter.name,
         int(rule.root),
         list(rule.ids),
@@ -60,11 +93,15 @@ def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
         [(list(where), int(role)) for where, role in rule.plays],
         rule.attempt,
         rule.attempt_base,
+        rule.attempt_id,
+        rule.dispatches,
         [_interval(output) for output in rule.intervals],
         [(list(m.where), m.name, m.rank, int(m.role), m.at.anchor, list(m.at.plus)) for m in rule.marks],
         [(list(f.where), f.name, f.rank, int(f.role), f.key, f.value) for f in rule.facts],
         [_kv(output) for output in rule.kv],
         sorted(set(attributes(rule))),
+        sorted({name.removeprefix("@event:") for name, _ in _asked(rule) if name.startswith("@event:")}),
+        sorted({fact.key.split(":")[1] for fact in rule.facts if fact.key.startswith("event:")}),
     ]
 
 
@@ -84,15 +121,27 @@ def _kv(output: Kv) -> tuple[object, ...]:
         list(output.where), output.event.value, output.id,
         output.start.anchor, output.end.anchor,
         [dict(output.text).get(name, "") for name in KV_TEXT],
-        [next(((key, factor) for said, key, factor in output.numbers if said == name), ("", 1.0)) for name in KV_NUMBERS],
+        [_number(output, name) for name in KV_NUMBERS],
     )  # fmt: skip
+
+
+def _number(output: Kv, name: str) -> tuple[str, float]:
+    """Attribute and factor of one number; ('', 1) when the span does not say it."""
+    return next(((key, factor) for said, key, factor in output.numbers if said == name), ("", 1.0))
+
+
+def _asked(rule: SpanRule) -> Iterator[tuple[str, str]]:
+    """Every condition of a rule."""
+    wheres: list[Where] = [*rule.when, *(where for where, _ in (*rule.calls, *rule.plays))]
+    wheres += [output.where for output in (*rule.intervals, *rule.marks, *rule.facts, *rule.kv)]
+    for where in wheres:
+        yield from where
 
 
 def attributes(rule: SpanRule) -> Iterator[str]:
     """Names of the span attributes that a rule reads."""
     yield from rule.ids
-    if rule.attempt:
-        yield rule.attempt
+    yield from (name for name in (rule.attempt, rule.attempt_id) if name and name != NEXT_ATTEMPT)
     instants: list[Instant] = [mark.at for mark in rule.marks]
     for output in rule.intervals:
         instants += [output.start, output.end]
@@ -100,10 +149,7 @@ def attributes(rule: SpanRule) -> Iterator[str]:
         yield from (name for name, _ in instant.plus)
         if instant.anchor.startswith("attr:"):
             yield instant.anchor.removeprefix("attr:")
-    wheres = [output.where for output in (*rule.intervals, *rule.marks, *rule.facts, *rule.kv)]
-    wheres += [where for where, _ in (*rule.calls, *rule.plays)]
-    for where in wheres:
-        yield from (name for name, _ in where if not name.startswith("@"))
+    yield from (name for name, _ in _asked(rule) if not name.startswith("@"))
     yield from (fact.key for fact in rule.facts if fact.key)
     for kv in rule.kv:
         yield from (attribute for _, attribute in kv.text if not attribute.startswith("="))

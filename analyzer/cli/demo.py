@@ -21,9 +21,11 @@ from analyzer.demo.stream import Streamer
 from collector.settings import Address, Settings
 
 _FIRST_REQUEST_S = 90.0
+_FIRST_MISS_S = 10.0
+"""How long a request that missed its objective is waited for once there is one that met it."""
 
 
-@with_settings("data", "api", "otlp_grpc", "otlp_http", "slo")
+@with_settings("data", "api", "otlp_grpc", "otlp_http", "clickhouse_http", "slo")
 def demo(settings: Settings, json: JsonOption = False) -> None:
     """Stream real captures of vLLM and Dynamo into a pdscope of its own, and explain one request.
 
@@ -53,6 +55,8 @@ def _settle(settings: Settings, scratch: Path) -> Settings:
         chosen = replace(chosen, otlp_grpc=Address("127.0.0.1", 0))
     if settings.otlp_http == plain.otlp_http:
         chosen = replace(chosen, otlp_http=Address("127.0.0.1", 0))
+    if settings.clickhouse_http == plain.clickhouse_http:
+        chosen = replace(chosen, clickhouse_http=Address("127.0.0.1", 0))
     if settings.api == plain.api and _taken(settings.api):
         chosen = replace(chosen, api=Address("127.0.0.1", 0))
     return chosen
@@ -70,7 +74,8 @@ def _run(settings: Settings, console: Console, as_json: bool, stop: threading.Ev
         streamer = Streamer(process.addresses()["otlp_grpc"], [load("dynamo"), load("vllm")])
         streamer.start()
         try:
-            console.print(f"The page: [bold]{process.url}/[/bold]")
+            page = f"{process.url}/?range=15m"
+            console.print(f"The page: [bold]{page}[/bold]")
             with console.status("Streaming real captures of Dynamo and vLLM; waiting for the first request…"):
                 found = _first_request(process.url, stop)
             if found is None:
@@ -80,7 +85,7 @@ def _run(settings: Settings, console: Console, as_json: bool, stop: threading.Ev
                     console.print(f"No request was complete within {_FIRST_REQUEST_S:.0f} s.")
             else:
                 _show(found, console, as_json)
-            console.print(f"Still streaming. Look at [bold]{process.url}/[/bold]; stop with Ctrl-C.")
+            console.print(f"Still streaming. Look at [bold]{page}[/bold]; stop with Ctrl-C.")
             stop.wait()
         finally:
             streamer.stop()
@@ -89,14 +94,23 @@ def _run(settings: Settings, console: Console, as_json: bool, stop: threading.Ev
 
 
 def _first_request(url: str, stop: threading.Event) -> dict[str, Any] | None:
-    """The first complete request, with its timeline; None when none came in time or the user left."""
+    """The first complete request, rather one that missed, with its timeline; None when none came in time or
+    the user left.
+    """
     client = Client(url)
     until = time.monotonic() + _FIRST_REQUEST_S
+    key = None
     while time.monotonic() < until and not stop.wait(0.25):
-        requests = client.get("/requests", limit=1, order="slowest")["requests"]
-        if requests and requests[0]["complete"] and requests[0]["ttft"] is not None:
-            return client.find(requests[0]["key"])
-    return None
+        requests = client.get("/requests", limit=20, order="slowest")["requests"]
+        whole = [request for request in requests if request["complete"] and request["ttft"] is not None]
+        missed = [request for request in whole if request["met"]["joint"] is False]
+        if whole and key is None:
+            until = min(until, time.monotonic() + _FIRST_MISS_S)
+        if whole:
+            key = (missed or whole)[0]["key"]
+        if missed:
+            break
+    return client.find(key) if key and not stop.is_set() else None
 
 
 def _show(found: dict[str, Any], console: Console, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """`pdscope import PATH…`."""
 
+from os.path import commonpath, relpath
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -99,14 +100,25 @@ class _Counted:
         return data
 
 
+def _common_directory(outcomes: list[dict[str, Any]]) -> str:
+    """The directory that holds several files; empty for a single file."""
+    if len(outcomes) < 2:
+        return ""
+    return commonpath([Path(outcome["file"]).absolute().parent for outcome in outcomes])
+
+
+def _counted(counts: dict[str, int], what: str) -> list[str]:
+    return [f"{count:,} {what}{'' if count == 1 else 's'}: {reason}" for reason, count in counts.items()]
+
+
 def _print(outcomes: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(
-        title="What became of every span", title_justify="left", title_style="bold", box=SIMPLE_HEAD
-    )
+    above = _common_directory(outcomes)
+    title = f"What became of every span{f' of {above}' if above else ''}"
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for name in ("file", "format"):
         table.add_column(name, overflow="fold")
     for name in ("exports", "spans"):
@@ -114,10 +126,10 @@ def _print(outcomes: list[dict[str, Any]]) -> None:
     table.add_column("not stored", overflow="fold")
     read = [outcome for outcome in outcomes if not outcome["error"]]
     for outcome in read:
-        kept_out = [f"{count:,} spans: {reason}" for reason, count in outcome["refused"].items()]
-        skipped = [f"{count:,} records: {reason}" for reason, count in outcome["skipped"].items()]
+        kept_out = [*_counted(outcome["refused"], "span"), *_counted(outcome["skipped"], "record")]
         counts = (f"{outcome[name]:,}" for name in ("exports", "spans"))
-        table.add_row(outcome["file"], outcome["format"], *counts, "; ".join([*kept_out, *skipped]))
+        file = relpath(outcome["file"], above) if above else outcome["file"]
+        table.add_row(file, outcome["format"], *counts, "; ".join(kept_out))
     if len(read) > 1:
         totals = (f"{sum(outcome[name] for outcome in read):,}" for name in ("exports", "spans"))
         table.add_section()

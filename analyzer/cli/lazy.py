@@ -17,12 +17,22 @@ class Later:
 
 
 LATER = {
+    "alert-webhook": Later(
+        "dashboards.cli.alert_webhook:alert_webhook", "Say why an alert fires, as Alertmanager's webhook."
+    ),
+    "dashboards": Later("dashboards.cli.dashboards:app", "Grafana dashboards as code."),
     "demo": Later(
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
     ),
+    "journal": Later(
+        "analyzer.cli.journal:journal", "Show, verify or replay what was acknowledged and is not yet stored."
+    ),
+    "migrate": Later("analyzer.cli.migrate:migrate", "Show, or apply, what a store's schema lacks."),
     "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
     "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
+    "rules": Later("dashboards.cli.rules:app", "Alert rules from slo.yaml."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),
+    "token": Later("analyzer.cli.token:token", "Make a token for a tenant's senders."),
 }
 
 

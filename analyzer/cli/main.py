@@ -11,7 +11,6 @@ from analyzer.cli.import_ import import_
 from analyzer.cli.lazy import LazyGroup
 from analyzer.cli.report import report
 from analyzer.cli.serve import serve
-from analyzer.cli.tap import tap
 from collector.errors import CollectorError
 
 app = typer.Typer(
@@ -54,7 +53,6 @@ app.command()(serve)
 app.command("import")(import_)
 app.command()(report)
 app.command()(explain)
-app.command()(tap)
 
 
 def main() -> None:

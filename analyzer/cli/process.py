@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Gauge
@@ -11,15 +12,22 @@ from analyzer.api.app import create_app
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
+from analyzer.assemble.names import NameLimits
+from analyzer.export import Exporter
 from analyzer.slo.objectives import load_objectives
+from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
+from collector.endpoint import ClickHouseEndpoint
 from collector.errors import BadBody, CollectorError
+from collector.journal import Journal, JournalLimits
+from collector.receive.access import Access, read_tenants
 from collector.receive.formats import FileReport
 from collector.receive.import_files import import_stream
 from collector.receive.receiver import OtlpReceiver
-from collector.receive.settings import ReceiveSettings
+from collector.receive.settings import ReceiveSettings, Tls
 from collector.settings import Settings
 from collector.store import Store
+from collector.store.retention import Retention, apply_retention
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +62,13 @@ class Process:
         objectives = load_objectives(settings.slo)
         self._ends: list[Callable[[], object]] = []
         self._serving = False
-        self._store = Store.open(settings.data)
+        self._settings = settings
+        self._store = Store.open(settings.store or settings.data)
         self._ends.append(self._store.close)
         try:
             registry = CollectorRegistry()
-            self._assembler = Assembler(self._store)
+            self._assembler = Assembler(self._store, names=_name_limits(settings))
+            self._rollups = Rollups(self._store, objectives)
             _report_lag(self._assembler, registry)
             services = Services(
                 store=self._store,
@@ -68,12 +78,17 @@ class Process:
                 ready=self._readiness,
                 settings=settings,
                 assembled=lambda: self._assembler.progress().taken,
+                waiting=lambda: self._receiver.backlog_bytes if self._receiver else 0,
             )
             app = create_app(services)
             mount(app)
             self._rest = RestServer(app, settings.api)
             self._ends.append(self._rest.stop)
             self._receiver = self._make_receiver(settings, registry) if receive else None
+            self._endpoint = self._make_endpoint(settings, registry) if receive else None
+            self._exporter = Exporter(
+                self._store, registry, lambda: objectives, lambda: self._assembler.progress().taken
+            )
         except BaseException:
             self.stop()
             raise
@@ -90,6 +105,8 @@ class Process:
             host = self._otlp_hosts
             found["otlp_grpc"] = f"{host[0]}:{self._receiver.grpc_port}"
             found["otlp_http"] = f"http://{host[1]}:{self._receiver.http_port}"
+        if self._endpoint:
+            found["clickhouse_http"] = self._endpoint.url
         return found
 
     def start(self) -> None:
@@ -100,7 +117,15 @@ class Process:
                 self._ends.append(self._receiver.stop)
             self._assembler.start()
             self._ends.append(self._assembler.stop)
+            if self._receiver:
+                apply_retention(self._store, _retention(self._settings))
+                self._rollups.start()
+                self._ends.append(self._rollups.stop)
+            self._exporter.start()
+            self._ends.append(self._exporter.stop)
             self._rest.start()
+            if self._endpoint:
+                self._endpoint.start()
         except BaseException:
             self.stop()
             raise
@@ -120,10 +145,24 @@ class Process:
 
     def _make_receiver(self, settings: Settings, registry: CollectorRegistry) -> OtlpReceiver:
         self._otlp_hosts = (settings.otlp_grpc.host, settings.otlp_http.host)
-        listeners = ReceiveSettings(
-            grpc_address=str(settings.otlp_grpc), http_address=str(settings.otlp_http)
+        access = Access(
+            settings.token, read_tenants(settings.tenant_tokens) if settings.tenant_tokens else None
         )
-        return OtlpReceiver(self._store, listeners, registry)
+        journal = Journal(settings.data / "journal", _journal_limits(settings))
+        self._ends.append(journal.close)
+        return OtlpReceiver(self._store, _listeners(settings), registry, journal, access)
+
+    def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
+        if settings.clickhouse_http is None:
+            return None
+        if self._store.embedded is None:
+            # A server has its own; Grafana reads there.
+            return None
+        endpoint = ClickHouseEndpoint(
+            self._store.embedded, settings.clickhouse_http, settings.token, registry
+        )
+        self._ends.append(endpoint.stop)
+        return endpoint
 
     def _readiness(self) -> Readiness:
         if not self._serving:
@@ -132,7 +171,46 @@ class Process:
             self._store.query("SELECT 1")
         except CollectorError as error:
             return Readiness(False, (f"the store does not answer: {error}",))
-        return Readiness(True)
+        troubles = self._receiver.troubles() if self._receiver else []
+        return Readiness(not troubles, tuple(troubles))
+
+
+def _name_limits(settings: Settings) -> NameLimits:
+    return NameLimits(settings.max_models, settings.max_tenants, settings.max_routes, settings.max_workers)
+
+
+def _journal_limits(settings: Settings) -> JournalLimits:
+    return JournalLimits(
+        settings.journal_max_bytes,
+        settings.journal_segment_bytes,
+        settings.journal_min_free_bytes,
+        settings.journal_max_age_s,
+    )
+
+
+def _listeners(settings: Settings) -> ReceiveSettings:
+    tls = None
+    if settings.tls_cert and settings.tls_key:
+        tls = Tls(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+    return ReceiveSettings(
+        grpc_address=str(settings.otlp_grpc),
+        http_address=str(settings.otlp_http),
+        max_body_bytes=settings.otlp_max_body_bytes,
+        max_items=settings.otlp_max_items,
+        max_queue_bytes=settings.otlp_max_queue_bytes,
+        max_memory_bytes=settings.otlp_max_memory_bytes,
+        max_concurrent_exports=settings.otlp_max_concurrent,
+        max_connections=settings.otlp_max_connections,
+        source_bytes_per_s=settings.otlp_source_bytes_per_s,
+        body_timeout=settings.otlp_body_timeout_s,
+        header_timeout=settings.otlp_header_timeout_s,
+        scrub=settings.scrub_before_journal,
+        tls=tls,
+    )
+
+
+def _retention(settings: Settings) -> Retention:
+    return Retention(settings.retention_spans, settings.retention_requests, settings.retention_rollups)
 
 
 def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:
@@ -142,3 +220,6 @@ def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:
     lag.set_function(lambda: assembler.progress().stored - assembler.progress().taken)
     step = Gauge("pdscope_assembly_step_seconds", "Time the last step of assembly took.", registry=registry)
     step.set_function(lambda: assembler.progress().last_step_s)
+    over = Gauge("pdscope_names_over_limit", "Names stored as __other__ so far.", ["kind"], registry=registry)
+    for kind in assembler.names.over:
+        over.labels(kind).set_function(partial(assembler.names.over.__getitem__, kind))

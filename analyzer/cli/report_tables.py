@@ -10,6 +10,8 @@ from analyzer.cli.words import duration, fraction
 from collector.phases import TTFT_PARTS
 
 _APART = ("cancelled", "invalid", "incomplete")
+_ROOM_FOR_PROMPT = 92
+"""Columns of a terminal that hold a request id, and the length of its prompt too."""
 
 
 def print_report(answer: dict[str, Any]) -> None:
@@ -26,7 +28,7 @@ def print_report(answer: dict[str, Any]) -> None:
     console.print(_objectives(answer["slo"]["objectives"]))
     console.print(_latency(answer["latency"]))
     if answer["slowest"]:
-        console.print(_slowest(answer["slowest"]))
+        console.print(_slowest(answer["slowest"], prompt=console.width >= _ROOM_FOR_PROMPT))
 
 
 def _table(title: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
@@ -83,10 +85,12 @@ def _latency(latency: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def _slowest(requests: list[dict[str, Any]]) -> Table:
-    table = _table(
-        "Slowest to the first token", ("request", "outcome", "longest phase"), ("TTFT", "prompt", "TPOT")
-    )
+def _slowest(requests: list[dict[str, Any]], prompt: bool) -> Table:
+    numbers = ("TTFT", "TPOT", "prompt") if prompt else ("TTFT", "TPOT")
+    table = _table("Slowest to the first token", ("request", "outcome", "longest phase"), numbers)
+    # An id is there to be copied: others fold before it does.
+    table.columns[0].no_wrap = True
+    table.columns[1].min_width = 7
     for item in requests:
         exposed = item["exposed"] or {}
         longest = max(exposed, key=lambda part: exposed[part]) if exposed else None
@@ -95,8 +99,8 @@ def _slowest(requests: list[dict[str, Any]]) -> Table:
             item["outcome"] or "–",
             longest or "–",
             ("≥ " if item["censored"] else "") + duration(item["ttft"]),
-            "–" if item["input_tokens"] is None else f"{item['input_tokens']:,}",
             duration(item["tpot"]),
+            *(["–" if item["input_tokens"] is None else f"{item['input_tokens']:,}"] if prompt else []),
             style=None if item["met"]["joint"] is not False else "red",
         )
     return table

@@ -3,11 +3,10 @@
 from typing import Any
 
 from analyzer.cli.options import JsonOption, with_settings
+from collector.settings import SETTINGS
 
 
-@with_settings(
-    "data", "api", "otlp_grpc", "otlp_http", "slo", "import_max_bytes", "body_max_bytes", "query_threads"
-)
+@with_settings(*(setting.name for setting in SETTINGS if not setting.secret))
 def serve(settings: Any, json: JsonOption = False) -> None:
     """Receive telemetry, rebuild requests, answer over REST, until interrupted.
 
@@ -17,11 +16,14 @@ def serve(settings: Any, json: JsonOption = False) -> None:
       pdscope serve --data /var/lib/pdscope --slo slo.yaml
       PDSCOPE_TOKEN=… pdscope serve --api 0.0.0.0:8080 --otlp-grpc 0.0.0.0:4317
     """
+    import gc
+    import logging
     import signal
     import threading
 
     from analyzer.cli.process import Process
 
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -29,7 +31,12 @@ def serve(settings: Any, json: JsonOption = False) -> None:
     process.start()
     try:
         _announce(process.addresses(), str(settings.data), json)
-        stop.wait()
+        # What start-up made stays: walking it again and again would cost senders their latency.
+        gc.collect()
+        gc.freeze()
+        # A signal that another thread takes does not end a wait without a timeout.
+        while not stop.wait(0.5):
+            pass
     finally:
         process.stop()
 
@@ -41,5 +48,5 @@ def _announce(addresses: dict[str, str], data: str, as_json: bool) -> None:
         print(dumps({**addresses, "data": data}), flush=True)
         return
     for name, address in addresses.items():
-        print(f"{name:10} {address}", flush=True)
-    print(f"{'data':10} {data}", flush=True)
+        print(f"{name:16} {address}", flush=True)
+    print(f"{'data':16} {data}", flush=True)

@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 
 from collector.errors import ConfigError
-from collector.tap.settings import Address, TapSettings, parse_address, parse_upstream
+from collector.settings import Address
+from collector.tap.settings import TapSettings, parse_address, parse_upstream
 
 console = Console(stderr=True, highlight=False)
 
@@ -65,7 +66,7 @@ def tap(
 
 
 def _announce(settings: TapSettings, address: Address) -> None:
-    if not address.is_loopback:
+    if not address.loopback:
         console.print(f"[yellow]warning[/yellow] {address} can be reached from other machines")
     console.print(f"tap listening on http://{address} in front of {settings.upstream}")
     where = settings.otlp or "nowhere (--otlp none)"

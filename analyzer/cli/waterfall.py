@@ -37,6 +37,8 @@ class Bar:
 def print_request(found: dict[str, Any], console: Console | None = None) -> None:
     """Print a request as `GET /requests/{id}` returns it."""
     console = console or Console(highlight=False)
+    # On a line of its own, never folded: ids are there to be copied.
+    console.print(Text(found["request_id"] or found["key"], style="bold"), soft_wrap=True)
     console.print(_heading(found))
     bars = bars_of(found)
     if found["ttft"] is not None and found["ttft"] > 0:
@@ -97,20 +99,19 @@ def _owns(bar: Bar, bars: list[Bar], at: float) -> bool:
 
 def _heading(found: dict[str, Any]) -> Text:
     censored = "at least " if found["censored"] else ""
-    text = Text(found["request_id"] or found["key"], style="bold")
-    text.append(
-        f"  {found['model'] or 'model not named'}, {found['outcome'] or 'outcome not known'}\n", "none"
-    )
-    text.append(f"started {found['started_at'][:23]}Z  TTFT {censored}{duration(found['ttft'])}", "none")
+    text = Text(f"{found['model'] or 'model not named'}, {found['outcome'] or 'outcome not known'}\n")
+    text.append(f"started {found['started_at'][:23]}Z  TTFT {censored}{duration(found['ttft'])}")
     if found["ttft_source"]:
-        text.append(f" ({found['ttft_source']}, ± {duration(found['ttft_uncertainty'])})", "none")
-    text.append(f"  TPOT {duration(found['tpot'])}  end to end {duration(found['e2e'])}\n", "none")
+        uncertainty = found["ttft_uncertainty"]
+        give_or_take = "" if uncertainty is None else f", ± {duration(uncertainty)}"
+        text.append(f" ({found['ttft_source']}{give_or_take})")
+    text.append(f"\nTPOT {duration(found['tpot'])}  end to end {duration(found['e2e'])}\n")
     tokens = (
         f"{name} {found[f'{name}_tokens']}"
         for name in ("input", "output", "cached")
         if found[f"{name}_tokens"] is not None
     )
-    text.append(f"{_workers(found)}; tokens: {', '.join(tokens) or 'not known'}\n", "none")
+    text.append(f"{_workers(found)}\ntokens: {', '.join(tokens) or 'not known'}\n")
     return text
 
 

@@ -1,9 +1,9 @@
 """Shares of causes in every missed request, and what would have been without each cause.
 
-For a request that missed, each part's excess goes to the rules of that part in order. What the baseline of its
-own prompt leaves above the objective is the prompt's (`prefill_bound`); ordinary queueing in a pool with room is
-nobody's and is spread over what is known. TTFT's and TPOT's shares are weighed by how far each was missed, and
-add up to 1. A request nothing explains is `insufficient_evidence`.
+For a request that missed, each part's excess goes to the rules of that part in order. What the baseline of
+its own prompt leaves above the objective is the prompt's (`prefill_bound`); ordinary queueing in a pool with
+room is nobody's and is spread over what is known. TTFT's and TPOT's shares are weighed by how far each was
+missed, and add up to 1. A request nothing explains is `insufficient_evidence`.
 """
 
 from dataclasses import dataclass

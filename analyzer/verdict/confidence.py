@@ -1,4 +1,4 @@
-"""How sure a window's cause is: what its rule needs was observed, it stands out, and it was seen often enough."""
+"""How sure a window's cause is: what its rule needs was observed, it stands out, it was seen often enough."""
 
 import numpy as np
 

@@ -52,7 +52,7 @@ class Desk:
         self._guard = threading.Lock()
 
     def ask(self, scope: Scope, objectives: Objectives, at_most_old_s: float = 0.0) -> Answer:
-        """Diagnose a window; an earlier answer counts while nothing was stored since, or for `at_most_old_s`."""
+        """Diagnose a window; an earlier answer counts until something is stored, or for `at_most_old_s`."""
         question = (scope, objectives)
         with self._guard:
             lock = self._locks.setdefault(question, threading.Lock())

@@ -106,7 +106,7 @@ def _diagnose(loaded: Loaded, objectives: Objectives, now_ns: int) -> Diagnosis:
 
 
 def _newest(loaded: Loaded) -> float:
-    """Newest instant that telemetry covers, seconds from origin: what is held then, is held at least so long."""
+    """Newest instant telemetry covers, seconds from origin: what is held then, is held at least so long."""
     t, r = loaded.transfers, loaded.requests
     instants = [r.end, t.at, t.moved, t.imported, t.freed, t.given_back]
     known = [float(values[np.isfinite(values)].max()) for values in instants if np.isfinite(values).any()]
@@ -145,7 +145,7 @@ def _in_flight(s: Situation) -> tuple[int | None, float | None]:
             if np.isfinite(value):
                 found.append(value)
     many, ages = now["requests_in_flight"], now["oldest_request_age"]
-    return (int(round(sum(many))) if many else None), (max(ages) if ages else None)
+    return (round(sum(many)) if many else None), (max(ages) if ages else None)
 
 
 def _answers(s: Situation, found: Attribution) -> list[CauseAnswer]:
@@ -181,7 +181,7 @@ ORPHANS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED)
 
 
 def _behind_orphans(s: Situation, answers: list[CauseAnswer]) -> list[CauseAnswer]:
-    """`cancelled`, without a share of its own, where the orphans that are to blame were left by departed clients."""
+    """`cancelled`, without a share of its own, where departed clients left the orphans that are to blame."""
     blamed = [answer for answer in answers if answer.cause in ORPHANS and answer.share >= 0.05]
     if not blamed or any(answer.cause is Cause.CANCELLED for answer in answers):
         return []

@@ -102,7 +102,7 @@ def _window(found: Diagnosis) -> dict[str, object]:
 
 
 def token_bucket(tokens: Floats) -> Codes:
-    """Number of the bucket of TOKEN_BUCKETS; 9 where tokens are not known. 1K is 1,024, lower edges included."""
+    """Number of the bucket of TOKEN_BUCKETS; 9 for tokens not known. 1K is 1,024, lower edges included."""
     found = np.searchsorted([1024, 4096, 16384], np.nan_to_num(tokens), side="right")
     return np.where(np.isfinite(tokens), found, 9).astype(np.uint64)
 

@@ -156,7 +156,7 @@ def _saturation(
 
 
 def _skew(s: Situation, pool: str) -> float | None:
-    """Longest waiting time of a worker over the median worker's; None below three workers or without waits."""
+    """Longest waiting time of a worker over the median one's; None below three workers or without waits."""
     r = s.requests
     workers = s.pools.prefill_workers if pool == "prefill" else s.pools.decode_workers
     own = r.prefill_worker if pool == "prefill" else r.decode_worker

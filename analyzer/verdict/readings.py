@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Readings:
         signal, worker, part = columns["signal"], columns["worker"], columns["part"]
         change = (np.diff(signal.astype(np.int64)) != 0) | (np.diff(worker) != 0) | (np.diff(part) != 0)
         edges = [0, *(np.flatnonzero(change) + 1).tolist(), len(signal)]
-        for first, last in zip(edges, edges[1:], strict=False):
+        for first, last in pairwise(edges):
             key = (SIGNALS[int(signal[first])], int(worker[first]), int(part[first]))
             role = ROLES[int(columns["pool"][first])]
             at = columns["at"][first:last].astype(np.float64)

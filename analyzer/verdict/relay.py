@@ -1,7 +1,7 @@
 """Lays a request's timeline again with parts of it shortened.
 
-A request's parts follow each other, but for two lanes that some systems run side by side: the prompt's own lane
-(wait, compute) and decode making room. Where the two overlap, the later end counts, so that
+A request's parts follow each other, but for two lanes that some systems run side by side: the prompt's own
+lane (wait, compute) and decode making room. Where the two overlap, the later end counts, so that
 shortening one lane helps only until the other one's end.
 """
 

@@ -1,5 +1,5 @@
-"""One window, prepared for the rules: who missed by how much, in which parts of their time, and what was around.
-
+"""One window, prepared for the rules: who missed by how much, in which parts of their time, and what was
+around.
 `rows` are the missed requests; every array here has one entry a missed request unless it says otherwise.
 """
 
@@ -17,7 +17,9 @@ from analyzer.verdict.load import Loaded
 from analyzer.verdict.tables import PART, Codes, Flags, Floats, Index, Requests, Transfers, Transport
 
 ORDINARY_WAITS = 2.5
-"""A wait of so many service times happens at random in a pool that has room (M/D/1 at 75 % load: mean 1.5)."""
+"""A wait of so many service times happens at random in a pool that has room (M/D/1 at 75 % load: mean
+1.5).
+"""
 BUSY_RATIO = 1.5
 """Mean wait ÷ mean service from which on a pool is short of capacity: 75 % load of an M/D/1 queue."""
 AROUND_S = 30.0
@@ -150,7 +152,8 @@ class Situation:
         """Whether the wait for prefill is more than ordinary queueing in a pool that has room."""
         since, until = self.wait("prefill_queue")
         service = self._typical_service()
-        around = np.maximum(AROUND_S, service * 10)
+        # Where no service time is known, what is typical cannot widen the look around.
+        around = np.maximum(AROUND_S, np.nan_to_num(service * 10, nan=0.0, posinf=0.0))
         middle = np.nan_to_num((since + until) / 2)
         worker = self.prefill_worker
         waiting = self.pools.prefill_waiting.mean(worker, middle - around, middle + around)

@@ -1,4 +1,7 @@
-"""What verdicts are made from, as columns: requests, KV hand-offs, processes. Times are seconds from `origin`."""
+"""What verdicts are made from, as columns: requests, KV hand-offs, processes.
+
+Times are seconds from `origin`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -232,6 +235,6 @@ class ClockOffset:
     contradictory: bool
 
 
-def table_fields(table: type) -> list[str]:
+def table_fields(table: type[Requests | Transfers]) -> list[str]:
     """Names of the columns of a table."""
     return [field.name for field in fields(table)]

@@ -162,7 +162,8 @@ def _note(s: Situation, turns: list[Turn]) -> str | None:
         return None
     resent = [turn.resent_fraction for turn in later if turn.resent_fraction]
     if resent and max(resent) >= 0.3:
-        return f"later turns send {max(resent):.0%} of tokens that decode already holds: the design suits one-shot prompts"
+        again = f"later turns send {max(resent):.0%} of tokens that decode already holds"
+        return f"{again}: the design suits one-shot prompts"
     fresh = [
         (turn.ttft, turn.input_tokens * (1 - (turn.cached_fraction or 0.0)))
         for turn in later
@@ -170,5 +171,8 @@ def _note(s: Situation, turns: list[Turn]) -> str | None:
     ]
     per_token = [ttft / new for ttft, new in fresh if new > 0]
     if per_token and float(np.median(per_token)) > WORSE * first.ttft / first.input_tokens:
-        return "later turns wait longer per new token than first turns: their prefix is not reused where they run"
+        return (
+            "later turns wait longer per new token than first turns: "
+            "their prefix is not reused where they run"
+        )
     return None

@@ -1,6 +1,18 @@
 """One file per serving system: how its spans and metrics are read, as data."""
 
-from collector.engines import dynamo, infrastructure, native, sglang, trtllm, vllm
+from collector.engines import (
+    dynamo,
+    infrastructure,
+    llm_d,
+    lmcache,
+    mooncake,
+    native,
+    ray_serve,
+    sglang,
+    smg,
+    trtllm,
+    vllm,
+)
 from collector.engines.rules import Adapter
 
 ADAPTERS: tuple[Adapter, ...] = (
@@ -8,6 +20,11 @@ ADAPTERS: tuple[Adapter, ...] = (
     vllm.ADAPTER,
     dynamo.ADAPTER,
     sglang.ADAPTER,
+    smg.ADAPTER,
+    llm_d.ADAPTER,
+    ray_serve.ADAPTER,
+    lmcache.ADAPTER,
     trtllm.ADAPTER,
+    mooncake.ADAPTER,
     infrastructure.ADAPTER,
 )

@@ -6,6 +6,7 @@ separates prefill's queue, compute and the KV hand-off, so those are kept as com
 
 from collector.engines.rules import (
     END,
+    NEXT_ATTEMPT,
     START,
     Adapter,
     Between,
@@ -30,8 +31,17 @@ _COLOCATED_HOLDS = (Phase.PREFILL_QUEUE, Phase.PREFILL_COMPUTE, Phase.FIRST_DECO
 
 _FIRST_TOKEN = Instant("start", (("ttft_ms", _MS),))
 
+_UNSAID = (("request.outcome", ""),)
+_TOKENS = ("ttft_ms", "*")
+_RECEIVED = ("@event:request received", "*")
+_FAILED = (("ttft_ms", ""), ("@event:response failed", "*"))
+
+_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "")
+
 _HTTP_REQUEST = SpanRule(
     span="http-request",
+    when=tuple((("uri", path),) for path in _PATHS),
+    otherwise="the frontend's other calls (health, models): no generation",
     root=Root.REQUEST,
     ids=("request_id",),
     plays=(((), Role.ROUTER),),
@@ -48,13 +58,33 @@ _HTTP_REQUEST = SpanRule(
         Fact("route", "uri"),
         Fact("input_tokens", "input_tokens"),
         Fact("output_tokens", "output_tokens"),
-        Fact("prefill_worker", "prefill_worker_id"),
-        Fact("decode_worker", "decode_worker_id"),
+        # After a migration this names the worker that died: the router's own spans go before it.
+        Fact("prefill_worker", "prefill_worker_id", rank=4),
+        Fact("decode_worker", "decode_worker_id", rank=4),
         Fact("outcome", value="ok", where=(("request.outcome", "success"),)),
         Fact("outcome", value="cancelled", where=(("request.outcome", "cancelled"),)),
         Fact("outcome", value="interrupted", where=(("request.outcome", "error"), ("ttft_ms", "*"))),
         Fact("outcome", value="error", where=(("request.outcome", "error"), ("ttft_ms", ""))),
-        Fact("outcome", value="error", rank=3, where=(("@status", "2"),)),
+        # Without an outcome of its own (1.4, and lifecycle mode, which says it elsewhere): a span can end
+        # in error
+        # although every token came, and does when the client leaves.
+        Fact(
+            "outcome",
+            value="interrupted",
+            rank=3,
+            where=(*_UNSAID, _TOKENS, ("@event:Cannot recreate stream", "*")),
+        ),
+        Fact("outcome", value="ok", rank=3, where=(*_UNSAID, _TOKENS, ("@event:Cannot recreate stream", ""))),
+        Fact(
+            "outcome", value="rejected", rank=3, where=(*_UNSAID, *_FAILED, ("@event:request received", ""))
+        ),
+        Fact(
+            "outcome",
+            value="cancelled",
+            rank=3,
+            where=(*_UNSAID, ("ttft_ms", ""), ("@status", "2"), _RECEIVED, ("@event:response failed", "")),
+        ),
+        Fact("outcome", value="error", rank=3, where=(*_UNSAID, *_FAILED, _RECEIVED)),
         Fact("error_type", "error.type"),
     ),
 )
@@ -78,6 +108,9 @@ def _route(span: str) -> SpanRule:
         span=span,
         ids=("request_id",),
         plays=(((), Role.ROUTER),),
+        # A migrated request is routed again; what those workers do hangs below.
+        attempt="request.attempt",
+        attempt_base=0,
         calls=(
             ((("phase", "Prefill"),), Role.PREFILL),
             ((("phase", "Decode"),), Role.DECODE),
@@ -271,6 +304,7 @@ ADAPTER = Adapter(
         SpanRule(
             span="kv_router.select_worker",
             plays=(((), Role.ROUTER),),
+            attempt_id=NEXT_ATTEMPT,
             intervals=(Interval(Phase.ROUTER_QUEUE),),
             marks=(Mark("dynamo_dispatch", START),),
         ),
@@ -282,6 +316,11 @@ ADAPTER = Adapter(
         SpanRule(span="kv_router.compute_seq_hashes", ignored=_PARTS_OF_SELECT),
         SpanRule(span="kv_router.find_matches", ignored=_PARTS_OF_SELECT),
         SpanRule(span="kv_router.schedule", ignored=_PARTS_OF_SELECT),
+        SpanRule(span="engine.generate", ignored="inside handle_payload, which times the same work"),
+        SpanRule(
+            prefix="worker_kv_query_source_",
+            ignored="a worker asks once, when it starts, who holds which blocks: no request",
+        ),
         SpanRule(span="request.preprocessing", intervals=(Interval(Phase.TOKENIZE),)),
         SpanRule(span="response.streaming", ignored="lasts as long as the answer; holds no phase of its own"),
     ),
@@ -294,13 +333,22 @@ ADAPTER = Adapter(
             Source.BOUNDED,
         ),
     ),
-    switch_on="OTEL_EXPORT_ENABLED=1 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://HOST:4317 DYN_LOGGING_JSONL=1",
-    checked_against="live captures of Dynamo 1.6.1 with its mock engine",
+    switch_on=(
+        "OTEL_EXPORT_ENABLED=1 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://HOST:4317 DYN_LOGGING_JSONL=1; "
+        "DYN_REQUEST_TRACE=1 DYN_REQUEST_TRACE_SINKS=file for what spans leave out of cancelled requests"
+    ),
+    checked_against=(
+        "live captures of Dynamo 1.6.1 and 1.4.2 with its mock engine; migration against its documented shape"
+    ),
     signals=_SIGNALS,
     unmapped=_UNMAPPED,
     known_lies=(
         "kv_transfer_estimated_latency_ms is always 0 in bootstrap mode",
         "the request trace's ttft_ms stops at prefill's first token",
         "after a migration http-request says success with status ERROR and names the dead worker",
+        "debug logging makes spans end in error although every token came",
+        "a queue inside the prefill worker inflates its time while queue_depth stays 0",
+        "dynamo_component_router_time_to_first_token_seconds counts every request twice",
+        "decode's handle_payload looks well when its prefill worker was killed",
     ),
 )

@@ -1,4 +1,4 @@
-"""What surrounds the engines: DCGM, node exporter, kube-state-metrics, process metrics, llm-d's scheduler.
+"""What surrounds the engines: DCGM, node exporter, kube-state-metrics, process metrics, web servers.
 
 These name the machine or the pod that they watch; it is the worker when it carries the same name.
 """
@@ -70,18 +70,6 @@ _KUBERNETES = (
     SignalRule("kube_pod_container_status_restarts_total", "pod_restarts_total", worker_labels=_POD),
 )
 
-_ENDPOINT = ("model_server_endpoint", "name")
-_LLM_D = (
-    SignalRule("llm_d_epp_request_running", "requests_in_flight", pool="router", moves=True),
-    SignalRule("llm_d_epp_inflight_requests", "requests_in_flight", pool="router", rank=2),
-    SignalRule(
-        "llm_d_epp_request_error_total", "failed_requests_total", part_label="error_code", pool="router"
-    ),
-    SignalRule("llm_d_epp_flow_control_queue_size", "queue_depth", pool="router"),
-    SignalRule(
-        "llm_d_epp_per_endpoint_queue_size", "queue_depth", part="router_view", worker_labels=_ENDPOINT
-    ),
-)
 
 _WEB = (
     SignalRule("requests_total", "requests_total", part_label="source", pool="router"),
@@ -93,12 +81,12 @@ _WEB = (
 
 ADAPTER = Adapter(
     name="infrastructure",
-    title="DCGM, node exporter, kube-state-metrics, llm-d's scheduler",
+    title="DCGM, node exporter, kube-state-metrics, web servers",
     rules=(),
     switch_on="send the exporters' metrics through an OpenTelemetry Collector to HOST:4317",
     checked_against="the exporters' documentation",
     known_lies=("DCGM_FI_DEV_GPU_UTIL is 100 while a single small kernel spins",),
-    signals=(*_DCGM, *_NODE, *_PROCESS, *_KUBERNETES, *_LLM_D, *_WEB),
+    signals=(*_DCGM, *_NODE, *_PROCESS, *_KUBERNETES, *_WEB),
     unmapped=(
         UnmappedMetric("health_status", "the HTTP status of a probe (200 is well), no number to scale"),
         UnmappedMetric(

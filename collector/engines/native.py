@@ -1,7 +1,6 @@
-"""The telemetry convention itself (`pd.*`), as hand-instrumented routers and pdscope's own helpers emit
-it.
-"""
+"""The telemetry convention itself (`pd.*`), as hand-instrumented routers and pdscope's own tools emit it."""
 
+from collector import conventions as names
 from collector.engines.rules import (
     Adapter,
     Fact,
@@ -32,25 +31,25 @@ _WORKER_ROLE = {
 def _kv(event: KvEvent, where: Where = ()) -> Kv:
     return Kv(
         event,
-        id="pd.kv.transfer_id",
+        id=names.KV_TRANSFER_ID,
         text=(
-            ("status", "pd.kv.status"),
-            ("reason", "pd.kv.reason"),
-            ("connector", "pd.kv.connector"),
-            ("transport", "pd.kv.transport"),
-            ("source", "pd.kv.source"),
-            ("destination", "pd.kv.destination"),
-            ("rank", "pd.rank"),
+            ("status", names.KV_STATUS),
+            ("reason", names.KV_REASON),
+            ("connector", names.KV_CONNECTOR),
+            ("transport", names.KV_TRANSPORT),
+            ("source", names.KV_SOURCE),
+            ("destination", names.KV_DESTINATION),
+            ("rank", names.RANK),
         ),
         numbers=(
-            ("bytes", "pd.kv.bytes", 1.0),
-            ("tokens", "pd.kv.tokens", 1.0),
-            ("descriptors", "pd.kv.descriptors", 1.0),
-            ("already_held_tokens", "pd.kv.tokens_already_held", 1.0),
-            ("post_ns", "pd.kv.post_ms", 1e6),
-            ("wait_ns", "pd.kv.wait_ms", 1e6),
-            ("lease_ns", "pd.kv.lease_expires_unix_nano", 1.0),
-            ("link_gb_s", "pd.kv.link_gb_s", 1.0),
+            ("bytes", names.KV_BYTES, 1.0),
+            ("tokens", names.KV_TOKENS, 1.0),
+            ("descriptors", names.KV_DESCRIPTORS, 1.0),
+            ("already_held_tokens", names.KV_TOKENS_ALREADY_HELD, 1.0),
+            ("post_ns", names.KV_POST_MS, 1e6),
+            ("wait_ns", names.KV_WAIT_MS, 1e6),
+            ("lease_ns", names.KV_LEASE_EXPIRES_UNIX_NANO, 1.0),
+            ("link_gb_s", names.KV_LINK_GB_S, 1.0),
         ),
         where=where,
     )
@@ -60,14 +59,14 @@ _PHASE_KV = {
     Phase.KV_PUBLISH: (_kv(KvEvent.PUBLISH),),
     Phase.KV_TRANSFER: (_kv(KvEvent.TRANSFER),),
     Phase.KV_IMPORT: (_kv(KvEvent.IMPORT),),
-    Phase.DECODE_QUEUE: (_kv(KvEvent.RESERVE, (("pd.kv.transfer_id", "*"),)),),
+    Phase.DECODE_QUEUE: (_kv(KvEvent.RESERVE, ((names.KV_TRANSFER_ID, "*"),)),),
 }
 
 _PHASE_FACTS = {
-    Phase.ROUTER_QUEUE: (Fact("admission_ms", "pd.router_queue.admission_ms"),),
+    Phase.ROUTER_QUEUE: (Fact("admission_ms", names.ROUTER_QUEUE_ADMISSION_MS),),
     Phase.DECODE: (
-        Fact("local_prompt_tokens", "pd.local_prompt_tokens"),
-        Fact("local_prompt_reason", "pd.local_prompt_reason"),
+        Fact("local_prompt_tokens", names.LOCAL_PROMPT_TOKENS),
+        Fact("local_prompt_reason", names.LOCAL_PROMPT_REASON),
     ),
 }
 
@@ -75,9 +74,9 @@ _PHASE_FACTS = {
 def _phase_rule(phase: Phase) -> SpanRule:
     plays = (((), _WORKER_ROLE[phase]),) if phase in _WORKER_ROLE else ()
     return SpanRule(
-        span=f"pd.{phase}",
-        ids=("pd.request.id",),
-        attempt="pd.attempt",
+        span=names.phase_span_name(phase),
+        ids=(names.REQUEST_ID,),
+        attempt=names.ATTEMPT,
         plays=plays,
         intervals=(Interval(phase),),
         facts=_PHASE_FACTS.get(phase, ()),
@@ -86,46 +85,46 @@ def _phase_rule(phase: Phase) -> SpanRule:
 
 
 _REQUEST = SpanRule(
-    span="pd.request",
+    span=names.REQUEST_SPAN,
     root=Root.REQUEST,
-    ids=("pd.request.id",),
+    ids=(names.REQUEST_ID,),
     plays=(((), Role.ROUTER),),
     marks=(
         Mark("request_start", Instant("start")),
         Mark("request_end", Instant("end")),
-        Mark("first_token", Instant("event:first_token"), rank=2),
-        Mark("last_token", Instant("event:last_token"), rank=2),
+        Mark("first_token", Instant(f"event:{names.FIRST_TOKEN_EVENT}"), rank=2),
+        Mark("last_token", Instant(f"event:{names.LAST_TOKEN_EVENT}"), rank=2),
     ),
     facts=(
-        Fact("request_id", "pd.request.id"),
+        Fact("request_id", names.REQUEST_ID),
         Fact("client_request_id", "pd.client_request.id"),
-        Fact("model", "gen_ai.request.model"),
-        Fact("tenant", "pd.tenant"),
-        Fact("route", "pd.route"),
-        Fact("cohort", "pd.cohort"),
-        Fact("conversation_id", "gen_ai.conversation.id"),
-        Fact("outcome", "pd.outcome"),
-        Fact("finish_reason", "pd.finish_reason"),
-        Fact("http_status", "http.response.status_code"),
-        Fact("input_tokens", "gen_ai.usage.input_tokens"),
-        Fact("output_tokens", "gen_ai.usage.output_tokens"),
-        Fact("cached_tokens", "pd.cached_tokens"),
-        Fact("stalled_ms", "pd.stream.stalled_ms"),
-        Fact("itl_p50_ms", "pd.itl.p50_ms"),
-        Fact("itl_p99_ms", "pd.itl.p99_ms"),
-        Fact("itl_max_ms", "pd.itl.max_ms"),
-        Fact("first_token_by", "pd.first_token_by"),
-        Fact("deadline_ns", "pd.deadline_unix_nano"),
-        Fact("route_candidates", "pd.route.candidates"),
-        Fact("route_rejected", "pd.route.rejected"),
-        Fact("route_reason", "pd.route.reason"),
-        Fact("route_fallback", "pd.route.fallback"),
+        Fact("model", names.MODEL),
+        Fact("tenant", names.TENANT),
+        Fact("route", names.ROUTE),
+        Fact("cohort", names.COHORT),
+        Fact("conversation_id", names.CONVERSATION_ID),
+        Fact("outcome", names.OUTCOME),
+        Fact("finish_reason", names.FINISH_REASON),
+        Fact("http_status", names.HTTP_STATUS),
+        Fact("input_tokens", names.INPUT_TOKENS),
+        Fact("output_tokens", names.OUTPUT_TOKENS),
+        Fact("cached_tokens", names.CACHED_TOKENS),
+        Fact("stalled_ms", names.STREAM_STALLED_MS),
+        Fact("itl_p50_ms", names.ITL_P50_MS),
+        Fact("itl_p99_ms", names.ITL_P99_MS),
+        Fact("itl_max_ms", names.ITL_MAX_MS),
+        Fact("first_token_by", names.FIRST_TOKEN_BY),
+        Fact("deadline_ns", names.DEADLINE_UNIX_NANO),
+        Fact("route_candidates", names.ROUTE_CANDIDATES),
+        Fact("route_rejected", names.ROUTE_REJECTED),
+        Fact("route_reason", names.ROUTE_REASON),
+        Fact("route_fallback", names.ROUTE_FALLBACK),
     ),
 )
 
 _RELEASE = SpanRule(
-    span="pd.kv_release",
-    ids=("pd.request.id",),
+    span=names.KV_RELEASE_SPAN,
+    ids=(names.REQUEST_ID,),
     kv=(_kv(KvEvent.RELEASE),),
 )
 

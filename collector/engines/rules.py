@@ -1,8 +1,8 @@
 """How a serving system's spans are read: rules as plain data.
 
 An adapter (one file per system) lists `SpanRule`s. The store evaluates them for every span in SQL; the plain
-Python reading in `analyzer/assemble/oracle.py` evaluates the same rules and must agree. Times are Unix
-nanoseconds.
+Python in `analyzer/assemble/oracle_reading.py` evaluates the same rules and must agree. Times are
+Unix nanoseconds.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
 """Conditions on span attributes that must all hold: (name, value); value '*' means present, '' means
-absent.
+absent. '@status' is the span's status code, '@event:NAME' (with '*' or '') an event of the span.
 """
 
 
@@ -53,6 +53,10 @@ class KvEvent(StrEnum):
     IMPORT = "import"
     RELEASE = "release"
     RESERVE = "reserve"
+
+
+NEXT_ATTEMPT = "@next"
+"""Instead of an attribute that names the attempt: what is done before one is sent off belongs to it."""
 
 
 class Root(IntEnum):
@@ -118,7 +122,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Fact:
-    """A property of the request: an attribute's value, or `value` when it is given. The lowest rank wins."""
+    """A property of the request: an attribute's value, or `value` when it is given. The lowest rank wins.
+
+    key: a span attribute, or 'event:NAME:ATTRIBUTE' for what the last event of that name says.
+    """
 
     name: str
     key: str = ""
@@ -149,34 +156,52 @@ class Kv:
 
 @dataclass(frozen=True)
 class SpanRule:
-    """What spans of one name (or, with `scope` and `kind`, of one instrumentation scope) mean."""
+    """What spans of one name, of names with one prefix, or of one instrumentation scope and kind mean.
+
+    An exact name goes before a prefix, the longest prefix before a scope.
+    """
 
     span: str = ""
+    prefix: str = ""
     scope: str = ""
     kind: int = 0
+    when: tuple[Where, ...] = ()
+    """Spans are read when one of these holds, others of that name are not; empty: all are."""
+    otherwise: str = ""
+    """Why the spans for which none holds mean nothing, when that is known."""
     root: Root = Root.NO
     ids: tuple[str, ...] = ()
     """Attributes whose values name the request: spans that share one belong together."""
     id_form: IdForm = IdForm.EXACT
     calls: tuple[tuple[Where, Role], ...] = ()
-    """The role of the process that this (client) span called: its children play it."""
+    """The role of the process that this span called: its children play it, but for a router's own."""
     plays: tuple[tuple[Where, Role], ...] = ()
     """The role of the process that emitted this span, when nothing better tells."""
     attempt: str = ""
     """Attribute that numbers the attempt."""
     attempt_base: int = 1
     """The number that the first attempt carries."""
+    attempt_id: str = ""
+    """Attribute that names the attempt: a request's attempts are numbered by when their first span began.
+    NEXT_ATTEMPT: that of the request's next span that says one.
+    """
+    dispatches: str = ""
+    """Event by which the router says that it sends an attempt off: it ends that attempt's router queue."""
     intervals: tuple[Interval | Composite, ...] = ()
     marks: tuple[Mark, ...] = ()
     facts: tuple[Fact, ...] = ()
     kv: tuple[Kv, ...] = ()
     ignored: str = ""
     """Why nothing is read from these spans, when that is so."""
+    needs: str = ""
+    """What must be added to the system before it emits such spans."""
 
     @property
     def key(self) -> str:
-        """What a span is matched by: its name, or scope and kind."""
-        return f"name:{self.span}" if self.span else f"scope:{self.scope}:{self.kind}"
+        """What a span is matched by: its name, the start of it, or scope and kind."""
+        if self.span:
+            return f"name:{self.span}"
+        return f"prefix:{self.prefix}" if self.prefix else f"scope:{self.scope}:{self.kind}"
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
-"""SGLang and its gateways (sglang-router, smg): their metrics.
+"""SGLang: its engines' stage spans and metrics, and the metrics of its gateways (sglang-router, smg).
 
 Read off SGLang 0.5.23's source; the gateways' metrics off live runs of sglang-router 0.3.2 and smg 1.13.0.
+The spans are in `sglang_spans.py`.
 """
 
-from collector.engines.rules import Adapter
+from collector.engines.rules import Adapter, Between, Source
+from collector.engines.sglang_spans import DECODE_FORWARD, RULES
 from collector.engines.signals import Reads, SignalRule, UnmappedMetric
+from collector.phases import Phase
 
 _RANKS = ("tp_rank", "pp_rank", "moe_ep_rank")
 """Every rank of a worker exports the same figures; only data-parallel ranks add up."""
@@ -149,16 +152,39 @@ _UNMAPPED = (
 
 ADAPTER = Adapter(
     name="sglang",
-    title="SGLang with sglang-router or smg",
-    rules=(),
+    title="SGLang",
+    rules=RULES,
+    between=(
+        # Below trace level 3 no span shows the first step.
+        Between(
+            DECODE_FORWARD,
+            "first_token",
+            (Phase.FIRST_DECODE_STEP,),
+            "from decode's first forward to the token that was sent",
+            Source.DERIVED,
+        ),
+    ),
     # Prefill gives up a request that decode has not shaken hands for (…_DISAGGREGATION_BOOTSTRAP_TIMEOUT).
     kv_lease_s=300.0,
-    switch_on="python -m sglang.launch_server … --enable-metrics",
-    checked_against="source of SGLang 0.5.23; live captures of sglang-router 0.3.2 and smg 1.13.0",
+    switch_on=(
+        "python -m sglang.launch_server … --enable-trace --otlp-traces-endpoint HOST:4317 "
+        "--trace-modules request,mooncake --enable-metrics, with SGLANG_TRACE_LEVEL=3"
+    ),
+    checked_against=(
+        "source of SGLang 0.5.23, spans built in its shape; metrics against live captures of "
+        "sglang-router 0.3.2 "
+        "and smg 1.13.0"
+    ),
     known_lies=(
         "num_decode_prealloc_queue_reqs on decode counts requests whose prefill has not finished",
         "kv_transfer_speed_gb_s divides by the last chunk's time alone when the backend tells no other",
-        "every tensor-parallel rank repeats the same transfers",
+        "every tensor-parallel rank repeats the same transfers and the same stage spans",
+        "decode_transferred runs from the moment decode is ready: it holds the remote prefill, not "
+        "wire time alone",
+        "prefill_transfer_kv_cache is not emitted when the transfer fails, and starts after the last chunk",
+        "trace ids that SGLang makes have an upper half of zeros",
+        "the mooncake sender has a trace of its own, tied to the request by the bootstrap room alone",
+        "decode tokenizes the prompt again beside prefill",
     ),
     signals=(*_ENGINE, *_GATEWAY),
     unmapped=_UNMAPPED,

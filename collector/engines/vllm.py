@@ -75,6 +75,27 @@ _LLM_REQUEST = SpanRule(
     ),
 )
 
+_STARTS_UP = "the engine starting: one trace a process, no request"
+
+_START_UP = (
+    *(
+        SpanRule(span=span, ignored=_STARTS_UP)
+        for span in (
+            "AsyncMPClient init",
+            "EngineCoreProc init",
+            "Executor init",
+            "Worker init",
+            "Overall Loading",
+            "Load model",
+            "Load weights",
+            "Initialize model",
+            "Prepare model",
+            "Allocate KV cache",
+        )
+    ),
+    SpanRule(prefix="Loading (", ignored=_STARTS_UP),
+)
+
 _ROUTER_SERVER = SpanRule(
     scope="vllm-router",
     kind=2,
@@ -86,7 +107,10 @@ _ROUTER_SERVER = SpanRule(
         Fact("request_id", "request_id", rank=3),
         Fact("route", "http.route"),
         Fact("http_status", "http.response.status_code"),
-        Fact("streams_from_decode", value="1"),
+        # The router notes a status for every answer it gave: without one the client had left.
+        Fact(
+            "outcome", value="cancelled", rank=2, where=(("http.response.status_code", ""), ("@status", "0"))
+        ),
     ),
 )
 
@@ -128,6 +152,7 @@ def _kv_span(
         marks=marks,
         kv=kv,
         ignored=ignored,
+        needs="a KV connector that emits spans",
     )
 
 
@@ -323,6 +348,7 @@ ADAPTER = Adapter(
             ),
         ),
         _kv_span("kv.lease", Role.PREFILL, ignored="the same time as kv.serve, seen from the scheduler"),
+        *_START_UP,
     ),
     between=(
         Between(
@@ -348,5 +374,12 @@ ADAPTER = Adapter(
         "the router's client spans end late by up to 26 s; their starts and the server span are good",
         "decode's queue time includes the wait for KV",
         "span ids collide between instances",
+        "the router's latency and metrics stop at the response's headers",
+        "a stream broken by a dead decode worker still shows 200; aborted requests often leave no "
+        "engine span",
+        "time_in_queue leaves out the hand-off from the API process to the engine core",
+        "decode may read KV after its lease: the answer is complete, only "
+        "nixl_num_notifications_after_expiry tells",
+        "a Mooncake, LMCache or P2P connector emits no span of its own: the hand-off is only bounded",
     ),
 )

@@ -1,17 +1,21 @@
 """What clients are told: OTLP partial success, and each error as a gRPC, an HTTP and a google.rpc.Status."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from collector.errors import BadBody, CollectorError
+from collector.journal.errors import DiskFull, JournalFull
 from collector.receive.check import REFUSALS
 from collector.receive.commit import Refused
-from collector.receive.errors import BodyTooLarge, QueueFull, UnsupportedBody
+from collector.receive.errors import BodyTooLarge, QueueFull, TooFast, Unauthorized, UnsupportedBody
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,13 @@ class Refusal:
         return status
 
 
+_EXHAUSTED: Mapping[type[CollectorError], str] = {
+    QueueFull: "queue_full",
+    JournalFull: "journal_full",
+    TooFast: "too_fast",
+}
+
+
 def refusal(error: CollectorError, retry_after: float) -> Refusal:
     """How an error is answered; `retry_after` (seconds) is told to clients that should come back."""
     code = grpc.StatusCode
@@ -43,15 +54,23 @@ def refusal(error: CollectorError, retry_after: float) -> Refusal:
         return Refusal("malformed", code.INVALID_ARGUMENT, 400, str(error))
     if isinstance(error, UnsupportedBody):
         return Refusal("unsupported", code.INVALID_ARGUMENT, 415, str(error))
-    if isinstance(error, QueueFull):
-        return Refusal("queue_full", code.RESOURCE_EXHAUSTED, 429, str(error), retry_after)
+    if isinstance(error, Unauthorized):
+        return Refusal("unauthorized", code.UNAUTHENTICATED, 401, str(error))
+    for kind, reason in _EXHAUSTED.items():
+        if isinstance(error, kind):
+            return Refusal(reason, code.RESOURCE_EXHAUSTED, 429, str(error), retry_after)
+    if isinstance(error, DiskFull):
+        return Refusal("disk_full", code.UNAVAILABLE, 503, str(error), retry_after)
     # The store's own words may hold paths: they go to the log, not to whoever sends.
     message = "pdscope could not store this export now and keeps nothing of it; send it again"
     return Refusal("unavailable", code.UNAVAILABLE, 503, message, retry_after)
 
 
-def acknowledgement(refused: Refused) -> ExportTraceServiceResponse:
-    """The answer to a stored export, saying in words which of its spans were kept out."""
+Acknowledgement = ExportTraceServiceResponse | ExportMetricsServiceResponse | ExportLogsServiceResponse
+
+
+def traces_kept(refused: Refused) -> ExportTraceServiceResponse:
+    """The answer to a kept export, saying which of its spans were kept out, as far as that is known."""
     response = ExportTraceServiceResponse()
     if refused:
         response.partial_success.rejected_spans = sum(refused.values())
@@ -60,3 +79,20 @@ def acknowledgement(refused: Refused) -> ExportTraceServiceResponse:
             for reason, count in sorted(refused.items())
         )
     return response
+
+
+def metrics_kept(refused: Refused) -> ExportMetricsServiceResponse:
+    """As `traces_kept`, for points."""
+    response = ExportMetricsServiceResponse()
+    if refused:
+        response.partial_success.rejected_data_points = sum(refused.values())
+        response.partial_success.error_message = "; ".join(
+            f"{count} point{'s' if count != 1 else ''} not stored: {reason.replace('_', ' ')}"
+            for reason, count in sorted(refused.items())
+        )
+    return response
+
+
+def logs_kept(_: Refused) -> ExportLogsServiceResponse:
+    """Records that pdscope does not understand are dropped on purpose: that is no error of the sender."""
+    return ExportLogsServiceResponse()

@@ -8,32 +8,42 @@ from collector.receive.check import refused_spans
 from collector.store.store import InsertResult
 
 Refused = Mapping[str, int]
-"""Spans of one body that were kept out, by reason."""
+"""Spans or points of one body that were kept out, by reason."""
 
 
-class Sink(Protocol):
-    """Where bodies go: the store, or a journal before it. Returns once they are safe."""
+class TraceSink(Protocol):
+    """Where trace exports are stored."""
 
     def insert_traces(self, bodies: Sequence[bytes]) -> InsertResult:
         """Store all of `bodies`, or raise BadBody or StoreError and store none."""
         ...
 
 
-def commit(sink: Sink, bodies: Sequence[bytes]) -> list[Refused | CollectorError]:
+class Sink(TraceSink, Protocol):
+    """Where exports of every kind are stored: the store."""
+
+    def insert_metrics(self, bodies: Sequence[bytes]) -> InsertResult:
+        """As `insert_traces`, for metrics."""
+        ...
+
+
+def commit(sink: Sink, bodies: Sequence[bytes], metrics: bool = False) -> list[Refused | CollectorError]:
     """Store `bodies` with as few inserts as possible and say, body by body, what became of it.
 
     A batch that cannot be parsed is halved until the body at fault is alone. When the store fails,
-    every body of the batch gets that error.
+    every body of the batch gets that error. Of metrics the store alone counts what it keeps out.
     """
     try:
-        result = sink.insert_traces(bodies)
+        result = sink.insert_metrics(bodies) if metrics else sink.insert_traces(bodies)
     except BadBody as error:
         if len(bodies) == 1:
             return [error]
         half = len(bodies) // 2
-        return commit(sink, bodies[:half]) + commit(sink, bodies[half:])
+        return commit(sink, bodies[:half], metrics) + commit(sink, bodies[half:], metrics)
     except CollectorError as error:
         return [error] * len(bodies)
     if not result.refused:
         return [{}] * len(bodies)
+    if metrics:
+        return [result.refused if len(bodies) == 1 else {}] * len(bodies)
     return [refused_spans(body) for body in bodies]

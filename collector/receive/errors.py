@@ -2,10 +2,12 @@
 
 CollectorError
 ├── BadBody                 the body is not an OTLP export
-│   └── BodyTooLarge        it is larger than a limit, as sent or decompressed
+│   └── BodyTooLarge        it is larger than a limit: as sent, decompressed, or in spans
 ├── UnsupportedBody         its content type or encoding is not one pdscope reads
+├── Unauthorized            no token, or not one pdscope knows
 └── Unavailable             nothing wrong with the body: try again later
-    └── QueueFull           too much is waiting to be stored
+    ├── QueueFull           too much is waiting, or too much memory is in use
+    └── TooFast             this source sends faster than it may
 """
 
 from collector.errors import BadBody, CollectorError, Unavailable
@@ -19,5 +21,13 @@ class UnsupportedBody(CollectorError):
     """The content type or encoding is not one pdscope reads; the message lists those it does."""
 
 
+class Unauthorized(CollectorError):
+    """The sender gave no token, or not one pdscope knows."""
+
+
 class QueueFull(Unavailable):
-    """More bytes wait to be stored than the queue may hold."""
+    """More waits to be stored, or more memory is in use, than may be."""
+
+
+class TooFast(Unavailable):
+    """The source sends faster than one source may."""

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from collector.errors import BadBody
 from collector.receive.errors import BodyTooLarge, UnsupportedBody
-from collector.receive.otlp_json import parse_traces_json
+from collector.receive.otlp_json import parse_json
+from collector.receive.signal import Signal
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -19,7 +20,7 @@ def content_type(headers: Mapping[bytes, bytes]) -> str:
         return PROTOBUF
     if kind == JSON:
         return JSON
-    raise UnsupportedBody(f"content type {given!r}: /v1/traces takes {PROTOBUF} or {JSON}")
+    raise UnsupportedBody(f"content type {given!r}: OTLP/HTTP takes {PROTOBUF} or {JSON}")
 
 
 def decompress(body: bytes, headers: Mapping[bytes, bytes], limit: int) -> bytes:
@@ -28,7 +29,7 @@ def decompress(body: bytes, headers: Mapping[bytes, bytes], limit: int) -> bytes
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
-        raise UnsupportedBody(f"content encoding {encoding!r}: /v1/traces takes gzip or none")
+        raise UnsupportedBody(f"content encoding {encoding!r}: OTLP/HTTP takes gzip or none")
     out = bytearray()
     while body:
         member = zlib.decompressobj(wbits=31)
@@ -46,6 +47,6 @@ def decompress(body: bytes, headers: Mapping[bytes, bytes], limit: int) -> bytes
     return bytes(out)
 
 
-def to_protobuf(body: bytes, kind: str) -> bytes:
-    """The body as a serialized ExportTraceServiceRequest. Raises BadBody."""
-    return body if kind == PROTOBUF else parse_traces_json(body).SerializeToString()
+def to_protobuf(body: bytes, kind: str, signal: Signal = Signal.TRACES) -> bytes:
+    """The body as the signal's serialized request. Raises BadBody."""
+    return body if kind == PROTOBUF else parse_json(body, signal).SerializeToString()

@@ -1,8 +1,9 @@
-"""OTLP/HTTP: POST /v1/traces in protobuf or JSON, gzip or plain, answered in the encoding it came in."""
+"""OTLP/HTTP: POST /v1/traces, /v1/metrics, /v1/logs in protobuf or JSON, answered in the same."""
 
 import asyncio
 import math
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +15,11 @@ from google.protobuf.message import Message
 from collector.errors import BadBody, CollectorError, ConfigError
 from collector.receive.errors import BodyTooLarge
 from collector.receive.http_body import JSON, PROTOBUF, content_type, decompress, to_protobuf
-from collector.receive.intake import TraceIntake
+from collector.receive.http_connection import guarded_protocol
+from collector.receive.intake import Intake
+from collector.receive.metrics import ReceiveMetrics
 from collector.receive.settings import ReceiveSettings, host_and_port
+from collector.receive.signal import BY_PATH, Signal
 
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -35,7 +39,7 @@ class _Answer:
 class OtlpHttpApp:
     """The ASGI application behind the OTLP/HTTP port."""
 
-    def __init__(self, intake: TraceIntake, settings: ReceiveSettings):
+    def __init__(self, intake: Intake, settings: ReceiveSettings):
         self._intake = intake
         self._settings = settings
 
@@ -54,27 +58,33 @@ class OtlpHttpApp:
         await send({"type": "http.response.body", "body": answer.body})
 
     async def _answer(self, scope: MutableMapping[str, Any], receive: _Receive) -> _Answer:
-        if scope["path"] != "/v1/traces":
-            return _Answer(404, b"pdscope takes OTLP traces at POST /v1/traces\n", "text/plain")
+        signal = BY_PATH.get(scope["path"])
+        if signal is None:
+            takes = ", ".join(BY_PATH)
+            return _Answer(404, f"pdscope takes OTLP at POST {takes}\n".encode(), "text/plain")
         if scope["method"] != "POST":
-            return _Answer(405, b"/v1/traces takes POST\n", "text/plain", {"allow": "POST"})
+            return _Answer(405, f"{signal.path} takes POST\n".encode(), "text/plain", {"allow": "POST"})
         headers = dict(scope["headers"])
         kind = JSON
         transport = "http"
         try:
+            sender = self._intake.sender(headers.get(b"authorization", b""), _source(scope))
             kind = content_type(headers)
             transport = "http_json" if kind == JSON else "http"
             sent = await self._read(headers, receive)
-            body = await self._decode(sent, headers, kind)
-            return _encoded(200, await self._intake.accept(body, transport), kind)
+            body = await self._decode(sent, headers, kind, signal)
+            return _encoded(200, await self._intake.accept(signal, body, transport, sender), kind)
         except TimeoutError:
             return _Answer(408, b"the body took too long to arrive\n", "text/plain", {"connection": "close"})
         except CollectorError as error:
             refusal = self._intake.refuse(error, transport)
-            retry = (
-                {} if refusal.retry_after is None else {"retry-after": str(math.ceil(refusal.retry_after))}
-            )
-            return _encoded(refusal.http_status, refusal.status(), kind, retry)
+            extra: dict[str, str] = {}
+            if refusal.retry_after is not None:
+                extra["retry-after"] = str(math.ceil(refusal.retry_after))
+            if refusal.http_status == 401:
+                # The body was not read: what is left of it must not be taken for the next request.
+                extra |= {"www-authenticate": "Bearer", "connection": "close"}
+            return _encoded(refusal.http_status, refusal.status(), kind, extra)
 
     async def _read(self, headers: Mapping[bytes, bytes], receive: _Receive) -> bytes:
         """The body as sent. Raises BodyTooLarge, after taking the rest so that the client hears of it."""
@@ -97,17 +107,22 @@ class OtlpHttpApp:
             )
         return b"".join(chunks)
 
-    async def _decode(self, sent: bytes, headers: Mapping[bytes, bytes], kind: str) -> bytes:
+    async def _decode(self, sent: bytes, headers: Mapping[bytes, bytes], kind: str, signal: Signal) -> bytes:
         def decode() -> bytes:
-            return to_protobuf(decompress(sent, headers, self._settings.max_body_bytes), kind)
+            return to_protobuf(decompress(sent, headers, self._settings.max_body_bytes), kind, signal)
 
         if kind == PROTOBUF and len(sent) <= _IN_PLACE_BYTES:
             return decode()
         return await asyncio.to_thread(decode)
 
 
-def http_server(intake: TraceIntake, settings: ReceiveSettings) -> tuple[uvicorn.Server, socket.socket]:
-    """The OTLP/HTTP server and the socket it is to serve. Raises ConfigError when it cannot be bound."""
+def http_server(
+    intake: Intake, settings: ReceiveSettings, metrics: ReceiveMetrics
+) -> tuple[uvicorn.Server, socket.socket]:
+    """The OTLP/HTTP server and the socket it is to serve.
+
+    Raises ConfigError when it cannot be bound or a TLS file not read.
+    """
     host, port = host_and_port(settings.http_address, "otlp-http")
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -121,14 +136,37 @@ def http_server(intake: TraceIntake, settings: ReceiveSettings) -> tuple[uvicorn
         ) from error
     config = uvicorn.Config(
         OtlpHttpApp(intake, settings),
-        http="h11",
+        http=guarded_protocol(settings.max_connections, settings.header_timeout, metrics),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
     )
+    try:
+        _use_tls(config, settings)
+    except (OSError, ssl.SSLError) as error:
+        listening.close()
+        raise ConfigError(f"cannot use the TLS files of OTLP/HTTP: {error}") from error
     return uvicorn.Server(config), listening
+
+
+def _use_tls(config: uvicorn.Config, settings: ReceiveSettings) -> None:
+    tls = settings.tls
+    if tls is None:
+        return
+    config.ssl_certfile, config.ssl_keyfile = str(tls.certificate), str(tls.key)
+    if tls.client_ca:
+        config.ssl_ca_certs, config.ssl_cert_reqs = str(tls.client_ca), ssl.CERT_REQUIRED
+    context = ssl.create_default_context(
+        ssl.Purpose.CLIENT_AUTH, cafile=str(tls.client_ca) if tls.client_ca else None
+    )
+    context.load_cert_chain(tls.certificate, tls.key)
+
+
+def _source(scope: MutableMapping[str, Any]) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _encoded(status: int, message: Message, kind: str, headers: Mapping[str, str] | None = None) -> _Answer:

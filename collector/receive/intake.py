@@ -1,53 +1,100 @@
-"""The way of one trace export, whatever brought it: checked whole, batched, stored, acknowledged."""
+"""The way of one export, whatever brought it: checked whole, kept with others, acknowledged."""
 
 import asyncio
 import time
+from collections.abc import Callable
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from opentelemetry.trace import SpanKind, Tracer
-from opentelemetry.util.types import AttributeValue
+from opentelemetry.trace import SpanKind
 
 from collector.errors import CollectorError
-from collector.receive.answers import Refusal, acknowledgement, refusal
+from collector.receive.access import Access, Sender
+from collector.receive.answers import (
+    Acknowledgement,
+    Refusal,
+    logs_kept,
+    metrics_kept,
+    refusal,
+    traces_kept,
+)
 from collector.receive.batcher import SELF, Batcher
-from collector.receive.check import check_traces
+from collector.receive.check import Rules, check_metrics, check_traces
+from collector.receive.commit import Refused
+from collector.receive.errors import QueueFull
+from collector.receive.export import Export, Kind
+from collector.receive.memory import MemoryWatch
 from collector.receive.metrics import ReceiveMetrics
+from collector.receive.otlp_logs import spans_from_logs
+from collector.receive.own_spans import SampledTracer
+from collector.receive.rates import SourceRates
 from collector.receive.settings import ReceiveSettings
+from collector.receive.signal import Signal
+
+_IN_PLACE_BYTES = 1 << 20
+"""Larger bodies are parsed in a thread, so that the event loop keeps answering others."""
+
+_ANSWERS: dict[Signal, Callable[[Refused], Acknowledgement]] = {
+    Signal.TRACES: traces_kept,
+    Signal.METRICS: metrics_kept,
+    Signal.LOGS: logs_kept,
+}
 
 
-class TraceIntake:
-    """Takes serialized ExportTraceServiceRequests from the listeners' event loop."""
+class Intake:
+    """Takes serialized exports of every signal from the listeners' event loop."""
 
-    def __init__(self, batcher: Batcher, settings: ReceiveSettings, metrics: ReceiveMetrics, tracer: Tracer):
+    def __init__(
+        self,
+        batcher: Batcher,
+        settings: ReceiveSettings,
+        metrics: ReceiveMetrics,
+        tracer: SampledTracer,
+        access: Access | None = None,
+    ):
         self._batcher = batcher
         self._settings = settings
         self._metrics = metrics
         self._tracer = tracer
+        self._access = access or Access()
+        self._rules = Rules(settings.max_items, settings.scrub)
+        self._rates = SourceRates(settings.source_bytes_per_s)
+        self._memory = MemoryWatch(settings.max_memory_bytes)
 
-    async def accept(self, body: bytes, transport: str) -> ExportTraceServiceResponse:
-        """Return once the body is stored. Raises BadBody, QueueFull, Unavailable, StoreError."""
+    def sender(self, authorization: bytes, source: str) -> Sender:
+        """Who sends. Raises Unauthorized."""
+        return self._access.sender(authorization, source)
+
+    async def accept(self, signal: Signal, body: bytes, transport: str, sender: Sender) -> Acknowledgement:
+        """Return once the body is kept. Raises BadBody, Unavailable (and its kinds), StoreError."""
         arrived = time.monotonic()
-        spans = check_traces(body)
-        self._count(body, spans, transport)
-        if not spans:
-            return acknowledgement({})
-        attributes: dict[str, AttributeValue] = {
-            "pdscope.transport": transport,
-            "pdscope.spans": spans,
-            "pdscope.bytes": len(body),
-        }
-        with self._tracer.start_as_current_span(
-            "pdscope.receive", kind=SpanKind.SERVER, attributes=attributes
+        self._rates.spend(sender.tenant or sender.source, len(body))
+        self._refuse_for_memory()
+        if len(body) <= _IN_PLACE_BYTES:
+            export = self._check(signal, body, sender.tenant)
+        else:
+            export = await asyncio.to_thread(self._check, signal, body, sender.tenant)
+        self._count(export, transport)
+        if not export.items:
+            return _ANSWERS[signal]({})
+        with self._tracer.span(
+            "pdscope.receive",
+            lambda: {
+                "pdscope.transport": transport,
+                "pdscope.signal": signal.value,
+                "pdscope.items": export.items,
+                "pdscope.bytes": len(body),
+            },
+            SpanKind.SERVER,
         ):
-            refused = await asyncio.wrap_future(self._batcher.submit(body, spans, transport))
+            refused = await asyncio.wrap_future(self._batcher.submit(export, transport))
         self._metrics.ack_seconds.labels(transport).observe(time.monotonic() - arrived)
-        return acknowledgement(refused)
+        return _ANSWERS[signal](refused)
 
     def submit_own(self, body: bytes, spans: int) -> None:
         """Queue an export of pdscope's own spans, without waiting. Raises QueueFull, Unavailable."""
-        self._count(body, spans, SELF)
+        export = Export(Kind.TRACES, body, spans)
+        self._count(export, SELF)
         try:
-            self._batcher.submit(body, spans, SELF)
+            self._batcher.submit(export, SELF)
         except CollectorError as error:
             self.refuse(error, SELF)
             raise
@@ -58,7 +105,27 @@ class TraceIntake:
         self._metrics.refused_exports.labels(transport, answer.reason).inc()
         return answer
 
-    def _count(self, body: bytes, spans: int, transport: str) -> None:
-        self._metrics.exports.labels(transport).inc()
-        self._metrics.spans.labels(transport).inc(spans)
-        self._metrics.bytes.labels(transport).inc(len(body))
+    def refusal_now(self) -> str:
+        """Why any export would be refused now; empty when it would not."""
+        used, most = self._memory.used(), self._settings.max_memory_bytes
+        return f"{used:,} bytes of memory are in use, of at most {most:,}" if most and used > most else ""
+
+    def _check(self, signal: Signal, body: bytes, tenant: str | None) -> Export:
+        if signal is Signal.METRICS:
+            return Export(Kind.METRICS, *check_metrics(body, tenant, self._rules))
+        if signal is Signal.LOGS:
+            body, _, dropped = spans_from_logs(body)
+            for reason, count in dropped.items():
+                self._metrics.dropped_logs.labels(reason).inc(count)
+        return Export(Kind.TRACES, *check_traces(body, tenant, self._rules))
+
+    def _refuse_for_memory(self) -> None:
+        why = self.refusal_now()
+        if why:
+            raise QueueFull(f"{why} (otlp_max_memory_bytes); send this export again later")
+
+    def _count(self, export: Export, transport: str) -> None:
+        exports, items, size = self._metrics.received(transport)
+        exports.inc()
+        items.inc(export.items)
+        size.inc(len(export.body))

@@ -3,39 +3,67 @@
 import base64
 import binascii
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from google.protobuf.json_format import ParseDict, ParseError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import BadBody
+from collector.receive.signal import Message, Signal
 
 _IDS = ("traceId", "spanId", "parentSpanId")
+_RESOURCES = {
+    Signal.TRACES: "resourceSpans",
+    Signal.METRICS: "resourceMetrics",
+    Signal.LOGS: "resourceLogs",
+}
+_POINTS = ("gauge", "sum", "histogram", "exponentialHistogram")
 
 
-def parse_traces_json(text: bytes) -> ExportTraceServiceRequest:
-    """Parse one ExportTraceServiceRequest in JSON. Raises BadBody naming the place."""
+def parse_json(text: bytes, signal: Signal) -> Message:
+    """Parse one export of a signal in JSON. Raises BadBody naming the place."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadBody(f"the body is not JSON: {error or 'nested too deeply'}") from error
-    return traces_from_json(document)
+    return _from_json(document, signal)
 
 
 def traces_from_json(document: Any) -> ExportTraceServiceRequest:
     """Turn a parsed JSON document into an ExportTraceServiceRequest. Raises BadBody naming the field."""
+    message = _from_json(document, Signal.TRACES)
+    assert isinstance(message, ExportTraceServiceRequest)
+    return message
+
+
+def _from_json(document: Any, signal: Signal) -> Message:
+    expected = _RESOURCES[signal]
     if not isinstance(document, dict):
-        raise BadBody(f"the body is a JSON {type(document).__name__}, expected an object with resourceSpans")
+        raise BadBody(f"the body is a JSON {type(document).__name__}, expected an object with {expected}")
     try:
-        for span in _objects(_objects(_objects([document], "resourceSpans"), "scopeSpans"), "spans"):
-            _convert_ids(span)
-            for link in _objects([span], "links"):
-                _convert_ids(link)
-        return ParseDict(document, ExportTraceServiceRequest(), ignore_unknown_fields=True)
+        for holder in _id_holders(document, signal):
+            _convert_ids(holder, signal)
+        return ParseDict(document, signal.message(), ignore_unknown_fields=True)
     except (ParseError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BadBody(
-            f"the body is not OTLP/JSON traces: {str(error)[:300] or 'nested too deeply'}"
+            f"the body is not OTLP/JSON {signal.value}: {str(error)[:300] or 'nested too deeply'}"
         ) from error
+
+
+def _id_holders(document: Any, signal: Signal) -> Iterator[dict[str, Any]]:
+    """Every object of a document that holds trace or span ids."""
+    resources = _objects([document], _RESOURCES[signal])
+    if signal is Signal.LOGS:
+        yield from _objects(_objects(resources, "scopeLogs"), "logRecords")
+    elif signal is Signal.METRICS:
+        for metric in _objects(_objects(resources, "scopeMetrics"), "metrics"):
+            for kind in _POINTS:
+                yield from _objects(_objects([metric.get(kind) or {}], "dataPoints"), "exemplars")
+    else:
+        for span in _objects(_objects(resources, "scopeSpans"), "spans"):
+            yield span
+            yield from _objects([span], "links")
 
 
 def _objects(parents: list[Any], field: str) -> list[Any]:
@@ -43,7 +71,7 @@ def _objects(parents: list[Any], field: str) -> list[Any]:
     return [child for parent in parents for child in parent.get(field) or []]
 
 
-def _convert_ids(holder: dict[str, Any]) -> None:
+def _convert_ids(holder: dict[str, Any], signal: Signal) -> None:
     for field in _IDS:
         text = holder.get(field)
         # Sixteen or eight bytes always end in "=" in base64, never in hexadecimal.
@@ -52,5 +80,5 @@ def _convert_ids(holder: dict[str, Any]) -> None:
                 holder[field] = base64.b64encode(binascii.unhexlify(text)).decode()
             except ValueError as error:
                 raise BadBody(
-                    f"the body is not OTLP/JSON traces: {field} {text!r:.80} is not hexadecimal"
+                    f"the body is not OTLP/JSON {signal.value}: {field} {text!r:.80} is not hexadecimal"
                 ) from error

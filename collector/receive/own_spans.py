@@ -1,20 +1,42 @@
 """pdscope's own spans: sampled, and stored like everyone else's, under service.name pdscope."""
 
+import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-from opentelemetry.trace import Tracer
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import SpanKind, Tracer
+from opentelemetry.util.types import AttributeValue
 
 from collector.errors import CollectorError
 
 Submit = Callable[[bytes, int], object]
 """Takes a serialized export and its number of spans; raises CollectorError when it cannot."""
+
+
+class SampledTracer:
+    """Makes a span of some operations only; the others cost next to nothing."""
+
+    def __init__(self, tracer: Tracer, ratio: float):
+        self._tracer = tracer
+        self._ratio = ratio
+
+    def span(
+        self,
+        name: str,
+        attributes: Callable[[], Mapping[str, AttributeValue]],
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> AbstractContextManager[object]:
+        """A span around a block, or nothing; `attributes` is only called when there is one."""
+        if random.random() >= self._ratio:
+            return nullcontext()
+        return self._tracer.start_as_current_span(name, kind=kind, attributes=attributes())
 
 
 class OwnSpans:
@@ -30,14 +52,13 @@ class OwnSpans:
                 "service.instance.id": str(uuid.uuid4()),
             }
         )
-        self._provider = TracerProvider(
-            sampler=ParentBased(TraceIdRatioBased(ratio)), resource=resource, shutdown_on_exit=False
-        )
+        self._ratio = ratio
+        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
 
-    def tracer(self, name: str) -> Tracer:
+    def tracer(self, name: str) -> "SampledTracer":
         """A tracer for one part of pdscope."""
-        return self._provider.get_tracer(name)
+        return SampledTracer(self._provider.get_tracer(name), self._ratio)
 
     def send_to(self, submit: Submit) -> None:
         """Send finished spans to `submit` from now on."""

@@ -7,27 +7,53 @@ from concurrent.futures import Future
 import uvicorn
 from prometheus_client import CollectorRegistry
 
+from collector.journal import Journal
+from collector.receive.access import Access
 from collector.receive.batcher import Batcher
 from collector.receive.commit import Sink
+from collector.receive.export import JournalKeeper, StoreKeeper
 from collector.receive.grpc_listener import grpc_server
 from collector.receive.http_listener import http_server
-from collector.receive.intake import TraceIntake
+from collector.receive.inserter import Inserter
+from collector.receive.intake import Intake
 from collector.receive.metrics import ReceiveMetrics
 from collector.receive.own_spans import OwnSpans
 from collector.receive.settings import ReceiveSettings
 
 
 class OtlpReceiver:
-    """Receives OTLP traces on a thread of its own. `start()` once, then `stop()`."""
+    """Receives OTLP on a thread of its own. `start()` once, then `stop()`.
 
-    def __init__(self, sink: Sink, settings: ReceiveSettings, registry: CollectorRegistry):
-        """Exports go to `sink`; what the receiver counts is registered in `registry`."""
+    With a journal an export is acknowledged once it is on disk there, and stored afterwards; without one it
+    is acknowledged once it is stored.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        settings: ReceiveSettings,
+        registry: CollectorRegistry,
+        journal: Journal | None = None,
+        access: Access | None = None,
+    ):
+        """Exports go to `sink`; what the receiver counts is registered in `registry`.
+
+        access: who may send, everyone by default.
+        """
         self._settings = settings
         self._metrics = ReceiveMetrics(registry)
+        self._journal = journal
         self.own_spans = OwnSpans(settings.own_span_ratio)
         tracer = self.own_spans.tracer("pdscope.receive")
-        self._batcher = Batcher(sink, settings, self._metrics, tracer)
-        self._intake = TraceIntake(self._batcher, settings, self._metrics, tracer)
+        keeper = JournalKeeper(journal) if journal else StoreKeeper(sink)
+        linger = settings.journal_linger if journal else settings.linger
+        self._batcher = Batcher(keeper, settings, self._metrics, tracer, linger)
+        self._inserter = (
+            Inserter(journal, sink, self._metrics, settings.max_batch_bytes, settings.insert_linger)
+            if journal
+            else None
+        )
+        self._intake = Intake(self._batcher, settings, self._metrics, tracer, access)
         self.own_spans.send_to(self._intake.submit_own)
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve()), name="pdscope-otlp", daemon=True
@@ -47,6 +73,20 @@ class OtlpReceiver:
         """The bound OTLP/HTTP port."""
         return self._ports.result(timeout=0)[1]
 
+    @property
+    def backlog_bytes(self) -> int:
+        """Bytes that were acknowledged and are not yet stored."""
+        return self._journal.backlog_bytes if self._journal else 0
+
+    def troubles(self) -> list[str]:
+        """Why exports would be refused now, or are not stored; empty when all is well."""
+        found = [self._intake.refusal_now()]
+        if self._journal:
+            found.append(str(self._journal.refusal() or ""))
+        if self._inserter and self._inserter.state.why:
+            found.append(f"the store takes no exports, they wait in the journal: {self._inserter.state.why}")
+        return [trouble for trouble in found if trouble]
+
     def start(self) -> None:
         """Listen; returns when both ports are bound. Raises ConfigError when one cannot be."""
         self._thread.start()
@@ -56,13 +96,20 @@ class OtlpReceiver:
             self._thread.join(timeout=5)
             self._close()
             raise
+        if self._inserter:
+            self._inserter.start()
 
     def stop(self, grace: float = 5.0) -> None:
-        """Take no new exports, answer those in flight for up to `grace` seconds, store all accepted."""
+        """Take no new exports, answer those in flight for up to `grace` seconds, and keep all accepted.
+
+        What the store does not take within `grace` waits in the journal for the next start.
+        """
         self._grace = grace
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
         self._close()
+        if self._inserter:
+            self._inserter.stop(grace)
 
     def _close(self) -> None:
         self.own_spans.close()
@@ -73,7 +120,7 @@ class OtlpReceiver:
         self._stop = asyncio.Event()
         try:
             grpc_listener, grpc_port = grpc_server(self._intake, self._settings)
-            http_listener, http_socket = http_server(self._intake, self._settings)
+            http_listener, http_socket = http_server(self._intake, self._settings, self._metrics)
         except BaseException as error:
             self._ports.set_exception(error)
             return

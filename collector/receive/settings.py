@@ -1,10 +1,20 @@
-"""Settings of the OTLP listeners and the batcher behind them."""
+"""Settings of the OTLP listeners and what is behind them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from collector.errors import ConfigError
 
 MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files of TLS, all PEM. With `client_ca` clients must show a certificate it signed (mutual TLS)."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -15,19 +25,36 @@ class ReceiveSettings:
     http_address: str = "127.0.0.1:4318"
     max_body_bytes: int = 16 * MEBIBYTE
     """Largest export, after decompression."""
+    max_items: int = 100_000
+    """Most spans or points in one export."""
     max_batch_bytes: int = 16 * MEBIBYTE
     """One insert takes up to this much."""
     linger: float = 0.04
     """How long a body waits for others to share its insert, which alone costs as much as 5,000 spans."""
+    journal_linger: float = 0.004
+    """The same where only a write to the journal is shared."""
+    insert_linger: float = 0.2
+    """How long what is in the journal waits for company before it is stored."""
     max_queue_bytes: int = 128 * MEBIBYTE
     """Beyond this, clients are told to come back."""
+    max_memory_bytes: int | None = None
+    """The same, for the memory of the whole process."""
     max_concurrent_exports: int = 2048
+    max_connections: int = 1024
+    """Connections of each listener."""
+    source_bytes_per_s: int | None = None
+    """How much one tenant, or one address without a tenant, may send."""
     retry_after: float = 1.0
     """What refused clients are told to wait."""
     body_timeout: float = 30.0
     """How long a client may take to send one HTTP body."""
+    header_timeout: float = 10.0
+    """How long a client may take to send the headers of one HTTP request."""
+    scrub: bool = False
+    """Take private attributes out before anything touches the disk."""
     own_span_ratio: float = 0.01
     """Share of pdscope's own receive and insert operations that become spans."""
+    tls: Tls | None = None
 
 
 def host_and_port(address: str, setting: str) -> tuple[str, int]:

@@ -22,10 +22,7 @@ class DirectoryLock:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise StoreError(
-                f"cannot write the data directory {directory}: {error.strerror}; "
-                "give --data a directory this user may write"
-            ) from error
+            raise _not_writable(directory, error) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -34,15 +31,24 @@ class DirectoryLock:
             raise StoreBusy(
                 f"{directory} is in use by {_describe(holder)}; stop it, or give --data another directory"
             ) from error
-        os.ftruncate(self._file, 0)
-        self.describe()
+        try:
+            self.describe()
+        except StoreError:
+            self.release()
+            raise
 
     def describe(self, api: str | None = None) -> None:
-        """Write who holds the directory, and the REST address that other commands may talk to."""
+        """Write who holds the directory, and the REST address that other commands may talk to.
+
+        Raises StoreError when it cannot be written.
+        """
         record = {"pid": os.getpid(), "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "api": api}
         data = json.dumps(record).encode()
-        os.pwrite(self._file, data, 0)
-        os.ftruncate(self._file, len(data))
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, data, 0)
+        except OSError as error:
+            raise _not_writable(self._path.parent, error) from error
 
     def release(self) -> None:
         """Let go; safe to call twice."""
@@ -54,11 +60,20 @@ class DirectoryLock:
 
 
 def running_api(directory: Path) -> str | None:
-    """REST address of the pdscope that holds `directory` now, or None when none runs (or it does not say)."""
-    path = directory / "pdscope.lock"
-    if not path.exists():
+    """REST address of the pdscope that holds `directory` now, or None when none runs (or it does not say).
+
+    Raises StoreError when the directory cannot be read.
+    """
+    try:
+        file = (directory / "pdscope.lock").open()
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    with path.open("r+") as file:
+    except OSError as error:
+        raise StoreError(
+            f"cannot read the data directory {directory}: {error.strerror}; "
+            "give --data one this user may read, or --api the address of the pdscope that holds it"
+        ) from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
@@ -66,6 +81,13 @@ def running_api(directory: Path) -> str | None:
                 api = json.loads(file.read() or "{}").get("api")
                 return str(api) if api else None
     return None
+
+
+def _not_writable(directory: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"cannot write the data directory {directory}: {error.strerror}; "
+        "give --data a directory this user may write, on a disk with space"
+    )
 
 
 def _describe(holder: str) -> str:

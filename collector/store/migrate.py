@@ -1,10 +1,12 @@
 """Numbered, forward-only migrations: one statement a file, applied in order and recorded in the database."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from collector.errors import StoreTooNew
+from collector.errors import DestructiveMigration, StoreTooNew
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -33,15 +35,43 @@ def migrations() -> list[Migration]:
     return found
 
 
-def applied(client: _Client) -> set[int]:
-    """Numbers of the migrations this database has; creates the record of them when it is missing.
+RECORD = Migration(
+    0,
+    "schema_migrations",
+    "CREATE TABLE IF NOT EXISTS schema_migrations (number UInt32, name String, "
+    "applied_at DateTime('UTC') DEFAULT now('UTC')) ENGINE = MergeTree ORDER BY number",
+)
+"""The record of what has been applied, made before the first step."""
+
+Statements = Callable[[Migration], list[str]]
+"""Gives the statements by which a ClickHouse takes a migration: one, or several on a cluster."""
+
+_QUOTED_OR_COMMENT = re.compile(r"'(?:[^'\\]|\\.)*'|--[^\n]*")
+_DESTRUCTIVE = re.compile(
+    r"\b(?:DROP (?:TABLE|DATABASE|COLUMN|PARTITION|PART|DICTIONARY)|DETACH|TRUNCATE|DELETE|CLEAR|"
+    r"REPLACE TABLE|MODIFY COLUMN|RENAME|UPDATE|EXCHANGE|REPLACE PARTITION|MODIFY TTL)\b",
+    re.IGNORECASE,
+)
+
+
+def as_written(migration: Migration) -> list[str]:
+    """The form of a single ClickHouse: the file itself."""
+    return [migration.sql]
+
+
+def destructive(sql: str) -> str | None:
+    """The words of a statement that can lose what is stored, or None. Dropping a view loses nothing."""
+    found = _DESTRUCTIVE.search(_QUOTED_OR_COMMENT.sub("", sql))
+    return found[0].upper() if found else None
+
+
+def pending(client: _Client, statements: Statements = as_written) -> list[Migration]:
+    """What this database lacks, in order; makes the record when it is missing.
 
     Raises StoreTooNew when the database has a migration this release does not know.
     """
-    client.command(
-        "CREATE TABLE IF NOT EXISTS schema_migrations (number UInt32, name String, "
-        "applied_at DateTime('UTC') DEFAULT now('UTC')) ENGINE = MergeTree ORDER BY number"
-    )
+    for sql in statements(RECORD):
+        client.command(sql)
     done = {int(str(row[0])) for row in client.query("SELECT number FROM schema_migrations")}
     newest = max((migration.number for migration in migrations()), default=0)
     unknown = sorted(number for number in done if number > newest)
@@ -50,15 +80,27 @@ def applied(client: _Client) -> set[int]:
             f"the store has schema {unknown[-1]:04d}, this pdscope knows up to {newest:04d}: "
             "it was written by a newer release; upgrade pdscope, or open another data directory"
         )
-    return done
+    return [migration for migration in migrations() if migration.number not in done]
 
 
-def migrate(client: _Client) -> list[Migration]:
-    """Apply what is missing and return it. A statement that fails leaves the earlier ones recorded."""
-    done = applied(client)
-    new = [migration for migration in migrations() if migration.number not in done]
+def migrate(
+    client: _Client, statements: Statements = as_written, allow_destructive: bool = False
+) -> list[Migration]:
+    """Apply what is missing and return it. A statement that fails leaves the earlier ones recorded.
+
+    Raises DestructiveMigration, before anything is applied, when a step can lose data unasked.
+    """
+    new = pending(client, statements)
     for migration in new:
-        client.command(migration.sql)
+        if (words := destructive(migration.sql)) and not allow_destructive:
+            raise DestructiveMigration(
+                f"migration {migration.number:04d}_{migration.name} holds {words}, which can lose what is "
+                "stored; back the store up, read `pdscope migrate`, then `pdscope migrate --apply "
+                "--allow-destructive`"
+            )
+    for migration in new:
+        for sql in statements(migration):
+            client.command(sql)
         client.command(
             "INSERT INTO schema_migrations (number, name) VALUES ({number:UInt32}, {name:String})",
             {"number": migration.number, "name": migration.name},

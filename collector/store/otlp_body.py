@@ -14,7 +14,8 @@ class OtlpKind:
 
     name: str
     table: str
-    proto: str
+    proto: Path
+    """The file that says how its messages look."""
     log: str
     """A file beside the store: the row of one insert's log."""
     items: str
@@ -24,24 +25,25 @@ class OtlpKind:
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """How ClickHouse parses the bodies."""
+        """How ClickHouse parses the bodies.
+
+        The schema is named by its file: ClickHouse would write one given as text into `__cache__/` of the
+        working directory, which need not be writable.
+        """
         return {
-            "format_schema_source": "string",
-            "format_schema": self.proto,
+            "format_schema": str(self.proto),
             "format_schema_message_name": "Export",
             "max_threads": 1,
             "max_insert_threads": 1,
         }
 
 
-def _proto(name: str) -> str:
-    return (Path(__file__).parent / name).read_text("utf-8")
-
+_HERE = Path(__file__).resolve().parent
 
 TRACES = OtlpKind(
     name="trace",
     table="otlp_in",
-    proto=_proto("otlp.proto"),
+    proto=_HERE / "otlp.proto",
     log="ingest_row",
     items="spans",
     reasons=("bad_trace_id", "bad_span_id", "bad_start", "bad_end"),
@@ -49,7 +51,7 @@ TRACES = OtlpKind(
 METRICS = OtlpKind(
     name="metrics",
     table="otlp_metrics_in",
-    proto=_proto("otlp_metrics.proto"),
+    proto=_HERE / "otlp_metrics.proto",
     log="metric_ingest_row",
     items="points",
     reasons=("no_name", "no_value", "bad_time", "not_finite", "no_temporality", "bad_buckets"),

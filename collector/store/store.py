@@ -9,27 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from collector.conventions import SENSITIVE_ATTRIBUTES
-from collector.errors import BadBody, StoreBusy, StoreError
+from collector.errors import BadBody, StoreError
 from collector.sql import read_sql
-from collector.store.lock import DirectoryLock
+from collector.store.embedded import EmbeddedEngine
+from collector.store.engine import Engine
 from collector.store.migrate import migrate
 from collector.store.native import Column, NativeReader
 from collector.store.otlp_body import METRICS, TRACES, OtlpKind, one_message
-
-_SETTINGS = {
-    "session_timezone": "UTC",
-    "async_insert": 0,
-    "use_query_condition_cache": 0,
-    # compiling expressions costs a step more than it saves
-    "compile_expressions": 0,
-    "compile_aggregate_expressions": 0,
-    "compile_sort_description": 0,
-}
+from collector.store.place import Embedded, Server, place_of
 
 
 @dataclass(frozen=True)
@@ -47,21 +38,22 @@ class InsertResult:
 class Store:
     """A ClickHouse with pdscope's schema. Thread-safe: each thread gets a client of its own."""
 
-    def __init__(self, path: Path | None, private_attributes: Iterable[str] = ()):
-        """Open the embedded store in `path` (created when missing), or an in-memory one when `path` is None.
+    def __init__(self, target: str | os.PathLike[str] | None, private_attributes: Iterable[str] = ()):
+        """Open the store at `target`: a directory (created when missing), None or ':memory:', or the URL of a
+        server (see `place`).
 
         private_attributes: names of attributes, besides the convention's, whose values are never stored.
-        Raises StoreBusy when another process holds it, StoreTooNew, StoreError.
+        Raises ConfigError, StoreBusy when another process holds it, StoreTooNew, StoreError.
         """
-        self.path = path
+        self.place = place_of(":memory:" if target is None else str(target))
         self._stored_at = -math.inf
         self._local = threading.local()
         self._clients: list[Client] = []
         self._insert_lock = threading.Lock()
-        self._lock = DirectoryLock(path) if path else None
+        self._engine: Engine = engine_at(self.place)
         try:
             self.command("SELECT 1")
-            migrate(self)
+            migrate(self, self._engine.statements)
             self._keep_private(private_attributes)
             self._sequence = int(self.query(read_sql(__file__, "last_sequence"))[0][0])
         except BaseException:
@@ -70,13 +62,23 @@ class Store:
 
     @classmethod
     def open(cls, target: str | os.PathLike[str]) -> "Store":
-        """Open the store at `target`: a directory, or ':memory:'."""
-        return cls(None if str(target) == ":memory:" else Path(target))
+        """Open the store at `target`: a directory, ':memory:', or the URL of a server."""
+        return cls(target)
+
+    @property
+    def path(self) -> Path | None:
+        """The directory of an embedded store."""
+        return self.place.path if isinstance(self.place, Embedded) else None
+
+    @property
+    def embedded(self) -> str | None:
+        """How further handles of this process name the embedded engine; None when there is none."""
+        return self._engine.target if isinstance(self._engine, EmbeddedEngine) else None
 
     @property
     def last_sequence(self) -> int:
         """Sequence of the newest stored insert; everything up to it can be read."""
-        return self._sequence
+        return self._engine.last_sequence(self._client(), self._sequence)
 
     @property
     def quiet_s(self) -> float:
@@ -85,8 +87,7 @@ class Store:
 
     def announce(self, api: str) -> None:
         """Tell other processes at which REST address this one can be asked."""
-        if self._lock:
-            self._lock.describe(api)
+        self._engine.announce(api)
 
     def close(self) -> None:
         """Release every thread's client and the directory."""
@@ -94,8 +95,7 @@ class Store:
             client.close()
         self._clients.clear()
         self._local = threading.local()
-        if self._lock:
-            self._lock.release()
+        self._engine.close()
 
     def query(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a SELECT as tuples; values are only ever bound parameters."""
@@ -104,14 +104,14 @@ class Store:
                 tuple(row) for row in self._client().query(sql, parameters=dict(params or {})).result_rows
             ]
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
 
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Rows of a SELECT as dictionaries by column name."""
         try:
             return list(self._client().query(sql, parameters=dict(params or {})).named_results())
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
 
     def columns(self, sql: str, params: Mapping[str, Any] | None = None) -> dict[str, Column]:
         """Columns of a SELECT as numpy arrays (see NativeReader for the types that are read).
@@ -121,7 +121,7 @@ class Store:
         try:
             data = self._client().raw_query(sql, parameters=dict(params or {}), fmt="Native")
         except ClickHouseError as error:
-            raise StoreError(f"query failed: {_first_line(error)}") from error
+            raise StoreError(f"query failed: {self._why(error)}") from error
         return NativeReader(data).columns()
 
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
@@ -129,14 +129,14 @@ class Store:
         try:
             return self._client().command(sql, parameters=dict(params or {}))
         except ClickHouseError as error:
-            raise StoreError(f"statement failed: {_first_line(error)}") from error
+            raise StoreError(f"statement failed: {self._why(error)}") from error
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
         """Insert rows into one of pdscope's own tables."""
         try:
             self._client().insert(table, rows, column_names=list(columns))
         except ClickHouseError as error:
-            raise StoreError(f"insert into {table} failed: {_first_line(error)}") from error
+            raise StoreError(f"insert into {table} failed: {self._why(error)}") from error
 
     def insert_traces(self, bodies: Sequence[bytes]) -> InsertResult:
         """Store OTLP trace exports (serialized ExportTraceServiceRequest) as one batch.
@@ -158,18 +158,16 @@ class Store:
 
     def _insert_otlp(self, kind: OtlpKind, bodies: Sequence[bytes]) -> tuple[int, int, dict[str, int]]:
         with self._insert_lock:
-            sequence = self._sequence + 1
+            sequence = self._engine.next_sequence(self._client(), self._sequence)
             block = one_message(bodies, sequence)
             try:
-                self._client().raw_insert(
-                    kind.table, insert_block=block, settings=dict(kind.settings), fmt="ProtobufSingle"
-                )
+                self._engine.insert(self._client(), kind, block, sequence)
             except ClickHouseError as error:
                 # A batch can fail after some of its views were written: its sequence is not used again.
                 self._sequence = sequence
                 if "PROTOBUF" in str(error) or "Protobuf" in str(error) or "CANNOT_PARSE" in str(error):
                     raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
-                raise StoreError(f"storing {kind.name} data failed: {_first_line(error)}") from error
+                raise StoreError(f"storing {kind.name} data failed: {self._why(error)}") from error
             self._sequence = sequence
             self._stored_at = time.monotonic()
         rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
@@ -184,22 +182,30 @@ class Store:
         exact = {name for name in (*SENSITIVE_ATTRIBUTES, *names) if not name.endswith(".")}
         self.command("TRUNCATE TABLE private_attributes")
         self.insert("private_attributes", [[name] for name in sorted(exact)], ["key"])
+        self._engine.keep_private(exact)
+
+    def _why(self, error: Exception) -> str:
+        text = _first_line(error)
+        if "NOT_ENOUGH_SPACE" in text or "No space left" in text:
+            return f"no space is left on the disk of {self.path}; free some, or give --data another directory"
+        return text
 
     def _client(self) -> Client:
         client: Client | None = getattr(self._local, "client", None)
         if client is None:
-            try:
-                client = clickhouse_connect.get_client(
-                    interface="chdb", path=str(self.path) if self.path else ":memory:", settings=_SETTINGS
-                )
-            except (ClickHouseError, RuntimeError) as error:
-                raise StoreBusy(
-                    f"cannot open the store at {self.path}: {_first_line(error)}; "
-                    "one process holds one embedded store, stop the other or give --data another directory"
-                ) from error
+            client = self._engine.connect()
             self._local.client = client
             self._clients.append(client)
         return client
+
+
+def engine_at(place: Embedded | Server) -> Engine:
+    """The engine behind a place. Raises StoreBusy, StoreError."""
+    if isinstance(place, Embedded):
+        return EmbeddedEngine(place.path)
+    from collector.store.server import ServerEngine
+
+    return ServerEngine(place)
 
 
 def _first_line(error: Exception) -> str:

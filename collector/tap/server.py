@@ -14,9 +14,10 @@ from collector.errors import ConfigError
 from collector.instrument.export import Worker, trace_provider
 from collector.instrument.in_flight import InFlight
 from collector.instrument.phase_tracer import PhaseTracer
+from collector.settings import Address
 from collector.tap.metrics import TapMetrics, meter_provider, otlp_reader
 from collector.tap.proxy import Proxy
-from collector.tap.settings import Address, TapSettings
+from collector.tap.settings import TapSettings
 
 # How long the exporter's thread may hold the interpreter while a chunk waits; the default is 5 ms.
 SWITCH_INTERVAL_S = 0.0005

@@ -5,22 +5,10 @@ from urllib.parse import urlsplit
 
 from collector.errors import ConfigError
 from collector.instrument.asgi import RECORDED_PATHS
+from collector.settings import Address
 
-
-@dataclass(frozen=True)
-class Address:
-    """A host and port to listen on; port 0 takes a free one."""
-
-    host: str
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+LISTEN = Address("127.0.0.1", 8081)
+"""Where a tap listens unless told otherwise; port 0 takes a free one."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +21,7 @@ class TapSettings:
     """
 
     upstream: str
-    listen: Address = Address("127.0.0.1", 8081)
+    listen: Address = LISTEN
     otlp: str | None = "http://127.0.0.1:4317"
     service: str = "pdscope-tap"
     instance: str | None = None

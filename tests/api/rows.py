@@ -10,6 +10,7 @@ from collector.phases import DECODE_PARTS, TTFT_PARTS, Phase
 from collector.store.store import Store
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+NOT_SEEN_NS = -(1 << 63)
 NOON_NS = int(NOON.timestamp()) * 10**9
 _numbers = itertools.count(1)
 
@@ -63,6 +64,8 @@ def a_request(at: float = 0.0, **given: Any) -> dict[str, Any]:
         "exposed_ns": _exposed(ttft_ns, exposed),
         "exposed_decode_ns": [0] * len(DECODE_PARTS),
         "phase_ns": [round(own.get(phase, 0) * 1e9) for phase in Phase],
+        "phase_from_ns": [0 if phase in own else NOT_SEEN_NS for phase in Phase],
+        "phase_until_ns": [round(own[phase] * 1e9) if phase in own else NOT_SEEN_NS for phase in Phase],
         "composites": [],
         "intervals": [],
         "spans": 5,

@@ -212,11 +212,7 @@ def test_a_request_shows_its_timeline_and_abstains(store: Store, make_client: Ma
     )
     assert (body["joined_by"], body["notes"], body["clock_corrections"]) == (["trace_id"], ["a note"], [])
     verdict = body["verdict"]
-    assert (verdict["cause"], verdict["confidence"], verdict["evidence"]) == (
-        "insufficient_evidence",
-        None,
-        [],
-    )
+    assert (verdict["cause"], verdict["evidence"]) == ("insufficient_evidence", [])
     missing = [item["signal"] for item in verdict["missing_telemetry"]]
     assert "kv_transfer" in missing
     assert "prefill_queue" not in missing

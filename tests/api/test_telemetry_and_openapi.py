@@ -36,6 +36,28 @@ def test_telemetry_counts_what_came_in_and_what_became_of_it(store: Store, clien
     assert body["store_bytes"] == sum(table["bytes"] for table in body["store"]) > 0
 
 
+def test_telemetry_names_the_spans_that_no_rule_knows(store: Store, client: httpx.Client) -> None:
+    store.insert(
+        "span_rules", [["name:known", ""], ["prefix:route ", "route "], ["scope:s:2", ""]], ["key", "prefix"]
+    )
+    spans = [("known", "", 1), ("route 7", "", 1), ("any", "s", 2), ("any", "s", 3), ("new", "", 1)]
+    spans += [("new", "", 1)]
+    store.insert(
+        "spans",
+        [
+            [number, b"t" * 16, b"s" * 8, scope, name, kind, 10**18]
+            for number, (name, scope, kind) in enumerate(spans)
+        ],
+        ["ingest_sequence", "trace_id", "span_id", "scope", "name", "kind", "start_ns"],
+    )
+    assert client.get("/api/v1/telemetry").json()["unread"] == [
+        {"scope": None, "name": "new", "spans": 2},
+        {"scope": "s", "name": "any", "spans": 1},
+    ]
+    store.command("TRUNCATE TABLE spans")
+    store.command("TRUNCATE TABLE span_rules")
+
+
 def test_an_empty_store_answers(client: httpx.Client) -> None:
     body = client.get("/api/v1/telemetry").json()
     assert (body["ingest"]["spans_received"], body["ingest"]["newest_at"], body["systems"]) == (0, None, [])

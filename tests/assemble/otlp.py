@@ -6,7 +6,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from analyzer.assemble.assembler import DEFAULT_ROLES
-from analyzer.assemble.oracle import Span, assemble, worker_lives
+from analyzer.assemble.oracle import assemble, worker_lives
+from analyzer.assemble.oracle_spans import Span
 from collector.engines import ADAPTERS
 from collector.store import Store
 
@@ -14,8 +15,10 @@ ROLES = [(pattern, role, False) for pattern, role in DEFAULT_ROLES]
 
 ROWS = """
 SELECT * REPLACE (
-    toUnixTimestamp64Nano(started_at) AS started_at, toUnixTimestamp64Nano(ended_at) AS ended_at,
-    toUnixTimestamp64Nano(first_token_at) AS first_token_at, toUnixTimestamp64Nano(last_token_at) AS last_token_at)
+    toUnixTimestamp64Nano(started_at) AS started_at,
+    toUnixTimestamp64Nano(ended_at) AS ended_at,
+    toUnixTimestamp64Nano(first_token_at) AS first_token_at,
+    toUnixTimestamp64Nano(last_token_at) AS last_token_at)
 FROM requests FINAL WHERE tombstone = 0
 """
 
@@ -23,9 +26,19 @@ OF_ARRIVAL = ("version", "tombstone", "finalized", "late_spans", "ingested_at", 
 """Columns that depend on when spans came, not on what they say."""
 
 TABLES = (
-    "spans", "resources", "requests", "identity", "span_facts", "span_owners", "assembly_progress", "worker_life",
-    "batch_traces", "batch_requests", "batch_spans",
-)  # fmt: skip
+    "spans",
+    "resources",
+    "requests",
+    "identity",
+    "span_facts",
+    "span_owners",
+    "assembly_progress",
+    "worker_life",
+    "batch_traces",
+    "batch_requests",
+    "batch_spans",
+    "batch_attempts",
+)
 
 
 def clear(store: Store) -> None:
@@ -53,7 +66,8 @@ def body(spans: Iterable[Span]) -> bytes:
         out.status.code = span.status
         _fill(out.attributes, span.attributes.items())
         for name, ns in span.events:
-            out.events.add(name=name, time_unix_nano=ns)
+            said = {key.split(":")[2]: value for key, value in span.told.items() if key.split(":")[1] == name}
+            _fill(out.events.add(name=name, time_unix_nano=ns).attributes, said.items())
     return message.SerializeToString()
 
 

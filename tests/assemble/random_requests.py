@@ -1,8 +1,8 @@
-"""Random requests of every dialect, each told by a seed: overlaps, gaps, repeats, retries, nonsense and unicode."""
+"""Random requests of every dialect, each told by a seed: overlaps, gaps, retries, nonsense and unicode."""
 
 import random
 
-from analyzer.assemble.oracle import Process, Span
+from analyzer.assemble.oracle_spans import Process, Span
 from collector.phases import Phase
 
 DAY_NS = 1_750_000_000 * 10**9
@@ -29,14 +29,14 @@ ABSURD = ("nan", "inf", "-inf", "1e30", "-2882.5", "2882.5", "", "soon", "1e-3",
 def request(seed: int) -> list[Span]:
     """The spans of one request of its own trace, in no order, some of them sent more than once."""
     rng = random.Random(seed)
-    spans = rng.choice((native, native, vllm, dynamo))(rng)
+    spans = rng.choice((native, native, vllm, dynamo, sglang))(rng)
     spans += rng.choices(spans, k=rng.choice((0, 0, 1, 3)))
     rng.shuffle(spans)
     return spans
 
 
 class _Trace:
-    """Makes spans of one trace around its start. Times are drawn on a coarse grid, so that they often coincide."""
+    """Makes spans of one trace around its start. Times lie on a coarse grid: they often coincide."""
 
     def __init__(self, rng: random.Random):
         self.rng = rng
@@ -63,9 +63,14 @@ class _Trace:
             **more,
         }
         return Span(
-            trace_id=self.trace_id, span_id=self.rng.randbytes(8), process=process, name=name,
-            start_ns=start, end_ns=end, **values,
-        )  # fmt: skip
+            trace_id=self.trace_id,
+            span_id=self.rng.randbytes(8),
+            process=process,
+            name=name,
+            start_ns=start,
+            end_ns=end,
+            **values,
+        )
 
 
 def process(rng: random.Random, pool: str = "") -> Process:
@@ -77,6 +82,8 @@ def process(rng: random.Random, pool: str = "") -> Process:
         pairs.append(("pd.pool", pool))
     if rng.random() < 0.3:
         pairs.append(("pd.cohort", rng.choice(("a", "b", "コホート"))))
+    if rng.random() < 0.3:
+        pairs.append(("pd.tenant", rng.choice(("acme", "globex"))))
     return Process(tuple(pairs))
 
 
@@ -103,10 +110,14 @@ def native(rng: random.Random) -> list[Span]:
             lag = rank * rng.randrange(2) * MS
             spans.append(
                 trace.span(
-                    f"pd.{phase}", owner, start + lag, end + lag,
-                    attributes={**attributes, "pd.rank": str(rank)}, events=tuple(events),
+                    f"pd.{phase}",
+                    owner,
+                    start + lag,
+                    end + lag,
+                    attributes={**attributes, "pd.rank": str(rank)},
+                    events=tuple(events),
                 )
-            )  # fmt: skip
+            )
     spans += [
         trace.span("pd.kv_release", router, *trace.stretch()),
         trace.span("other", router, *trace.stretch()),
@@ -125,15 +136,19 @@ def _native_root(trace: _Trace, router: Process) -> Span:
         "gen_ai.usage.output_tokens": rng.choice(NUMBERS),
         "pd.cached_tokens": rng.choice(NUMBERS),
         "pd.stream.stalled_ms": rng.choice(("0", "3", "2.25", "500", *ABSURD)),
-        "http.response.status_code": rng.choice(("200", "404", "429", "499", "500", "503", "504", "0", "70000")),
-        "pd.outcome": rng.choice(("ok", "ok", "ok", "cancelled", "interrupted", "rejected", "invalid", "timeout", "error")),
+        "http.response.status_code": rng.choice(
+            ("200", "404", "429", "499", "500", "503", "504", "0", "70000")
+        ),
+        "pd.outcome": rng.choice(
+            ("ok", "ok", "ok", "cancelled", "interrupted", "rejected", "invalid", "timeout", "error")
+        ),
         "pd.finish_reason": rng.choice(("stop", "length", "error", "abort")),
         "pd.tenant": "t",
         "pd.route": "/v1",
         "pd.cohort": "c",
         "gen_ai.conversation.id": "conv",
         "pd.client_request.id": "mine",
-    }  # fmt: skip
+    }
     attributes = {name: value for name, value in attributes.items() if rng.random() < 0.8}
     end = trace.moment(20, 60) if rng.random() < 0.95 else trace.start
     events = [("first_token", trace.moment(5, 30)), ("last_token", trace.moment(15, 60))]
@@ -163,22 +178,52 @@ def vllm(rng: random.Random) -> list[Span]:
     spans = []
     legs = {}
     server = trace.span(
-        "POST /v1/completions", router, trace.start, trace.moment(20, 60), scope="vllm-router", kind=2,
-        attributes=_some(rng, {"request_id": "client-1", "http.route": "/v1", "http.response.status_code": rng.choice(("200", "200", "200", "502", "429"))}),
-    )  # fmt: skip
+        "POST /v1/completions",
+        router,
+        trace.start,
+        trace.moment(20, 60),
+        scope="vllm-router",
+        kind=2,
+        attributes=_some(
+            rng,
+            {
+                "request_id": "client-1",
+                "http.route": "/v1",
+                "http.response.status_code": rng.choice(("200", "200", "200", "502", "429")),
+            },
+        ),
+    )
     if rng.random() < 0.85:
         spans.append(server)
     for role in ("prefill", "decode"):
         for _ in range(rng.choice((1, 1, 1, 2, 0))):
             start, end = trace.stretch(0, 20)
             legs[role] = trace.span(
-                f"POST {role}", router, start, end, scope="vllm-router", kind=3, parent_id=server.span_id,
-                attributes=_some(rng, {"vllm.request_phase": role, "server.address": rng.choice(("10.0.0.1", "10.0.0.2")), "server.port": rng.choice(("8100", "8200"))}),
-            )  # fmt: skip
+                f"POST {role}",
+                router,
+                start,
+                end,
+                scope="vllm-router",
+                kind=3,
+                parent_id=server.span_id,
+                attributes=_some(
+                    rng,
+                    {
+                        "vllm.request_phase": role,
+                        "server.address": rng.choice(("10.0.0.1", "10.0.0.2")),
+                        "server.port": rng.choice(("8100", "8200")),
+                    },
+                ),
+            )
             spans.append(legs[role])
         if rng.random() < 0.85:
             spans.append(_llm_request(trace, engines[role], legs.get(role)))
-    for name, role in (("kv.publish", "prefill"), ("kv.lease", "prefill"), ("kv.transfer", "decode"), ("kv.import", "decode")):  # fmt: skip
+    for name, role in (
+        ("kv.publish", "prefill"),
+        ("kv.lease", "prefill"),
+        ("kv.transfer", "decode"),
+        ("kv.import", "decode"),
+    ):
         if rng.random() < 0.6:
             spans.append(trace.span(name, engines[role], *trace.stretch(3, 30)))
     return spans
@@ -197,9 +242,15 @@ def _llm_request(trace: _Trace, engine: Process, leg: Span | None) -> Span:
     start, end = trace.stretch(0, 50)
     parent = leg.span_id if leg and rng.random() < 0.9 else rng.randbytes(8)
     return trace.span(
-        "llm_request", engine, start, max(end, start + 30 * MS), scope="vllm", kind=2, parent_id=parent,
+        "llm_request",
+        engine,
+        start,
+        max(end, start + 30 * MS),
+        scope="vllm",
+        kind=2,
+        parent_id=parent,
         attributes=_some(rng, attributes, 0.95),
-    )  # fmt: skip
+    )
 
 
 def dynamo(rng: random.Random) -> list[Span]:
@@ -210,47 +261,191 @@ def dynamo(rng: random.Random) -> list[Span]:
     spans = []
     if rng.random() < 0.85:
         attributes = {
-            "request_id": f"u-{trace.id}", "x_request_id": "mine", "model": "tiny", "uri": "/v1",
-            "input_tokens": rng.choice(NUMBERS), "output_tokens": rng.choice(NUMBERS),
+            "request_id": f"u-{trace.id}",
+            "x_request_id": "mine",
+            "model": "tiny",
+            "uri": rng.choice((*["/v1/chat/completions"] * 4, "/health")),
+            "input_tokens": rng.choice(NUMBERS),
+            "output_tokens": rng.choice(NUMBERS),
             "ttft_ms": rng.choice((str(rng.randint(0, 40 * MS) / 1e6), *ABSURD)),
-            "prefill_worker_id": str(2**63 + rng.randrange(3)), "decode_worker_id": "17",
-            "request.outcome": rng.choice(("success", "success", "cancelled", "error", "weird")), "error.type": "x",
-        }  # fmt: skip
+            "prefill_worker_id": str(2**63 + rng.randrange(3)),
+            "decode_worker_id": "17",
+            "request.outcome": rng.choice(("success", "success", "cancelled", "error", "weird")),
+            "error.type": "x",
+        }
         spans.append(
             trace.span(
-                "http-request", frontend, trace.start, trace.moment(30, 60), status=rng.choice((0, 0, 2)),
-                attributes=_some(rng, attributes),
+                "http-request",
+                frontend,
+                trace.start,
+                trace.moment(30, 60),
+                status=rng.choice((0, 0, 2)),
+                attributes=_some(rng, attributes, rng.choice((0.85, 0.5))),
+                events=tuple(
+                    (name, trace.moment(0, 40))
+                    for name in ("request received", "response failed", "Cannot recreate stream")
+                    if rng.random() < 0.4
+                ),
             )
-        )  # fmt: skip
+        )
     if rng.random() < 0.5:
         attributes = {
-            "dynamo.trace.request_id": f"u-{trace.id}", "dynamo.trace.input_tokens": "9", "dynamo.trace.output_tokens": "3",
-            "dynamo.trace.ttft_ms": str(rng.randint(0, 40 * MS) / 1e6), "dynamo.trace.cached_tokens": "2",
-            "dynamo.trace.prefill_worker_id": "3", "dynamo.trace.decode_worker_id": "4",
-        }  # fmt: skip
+            "dynamo.trace.request_id": f"u-{trace.id}",
+            "dynamo.trace.input_tokens": "9",
+            "dynamo.trace.output_tokens": "3",
+            "dynamo.trace.ttft_ms": str(rng.randint(0, 40 * MS) / 1e6),
+            "dynamo.trace.cached_tokens": "2",
+            "dynamo.trace.prefill_worker_id": "3",
+            "dynamo.trace.decode_worker_id": "4",
+        }
         spans.append(
-            trace.span("dynamo.request.trace", frontend, trace.moment(0, 2), trace.moment(30, 60), attributes=_some(rng, attributes))
-        )  # fmt: skip
+            trace.span(
+                "dynamo.request.trace",
+                frontend,
+                trace.moment(0, 2),
+                trace.moment(30, 60),
+                attributes=_some(rng, attributes),
+            )
+        )
     if rng.random() < 0.3:
         outcome = rng.choice(("success", "cancelled", "error"))
         spans.append(
-            trace.span("request.lifecycle", frontend, *trace.stretch(0, 60), attributes={"model": "m2", "dynamo.request.terminal.outcome": outcome})
-        )  # fmt: skip
-    for name in ("kv_router.select_worker", "kv_router.schedule", "request.preprocessing"):
+            trace.span(
+                "request.lifecycle",
+                frontend,
+                *trace.stretch(0, 60),
+                attributes={"model": "m2", "dynamo.request.terminal.outcome": outcome},
+            )
+        )
+    selects = ["kv_router.select_worker"] * rng.choice((1, 1, 3))
+    for name in (*selects, "kv_router.schedule", "request.preprocessing", "worker_kv_query_source_7"):
         if rng.random() < 0.6:
             spans.append(trace.span(name, frontend, *trace.stretch(0, 15)))
-    for phase, component in (("Prefill", "prefill"), ("Decode", "backend"), ("Aggregated", "backend")):
+    attempts = rng.choice((("0",), ("0",), ("0", "1", "2", "x")))
+    legs = (("Prefill", "prefill"), ("Decode", "backend"), ("Aggregated", "backend"))
+    for phase, component in legs * rng.choice((1, 1, 2)):
         if rng.random() < 0.6:
             route = trace.span(
-                rng.choice(("kv_router.route_request", "router.route_request")), frontend, *trace.stretch(2, 50), kind=3,
-                attributes=_some(rng, {"phase": phase, "worker_id": rng.choice(("3", "4", "5"))}),
-            )  # fmt: skip
+                rng.choice(("kv_router.route_request", "router.route_request")),
+                frontend,
+                *trace.stretch(2, 50),
+                kind=3,
+                attributes=_some(
+                    rng,
+                    {
+                        "phase": phase,
+                        "worker_id": rng.choice(("3", "4", "5")),
+                        "request.attempt": rng.choice(attempts),
+                    },
+                ),
+            )
             payload = trace.span(
-                "handle_payload", workers["prefill" if phase == "Prefill" else "decode"], *trace.stretch(3, 50), kind=2,
+                "handle_payload",
+                workers["prefill" if phase == "Prefill" else "decode"],
+                *trace.stretch(3, 50),
+                kind=2,
                 parent_id=route.span_id,
-                attributes=_some(rng, {"component": component, "endpoint": "generate", "instance_id": "99"}, 0.95),
-            )  # fmt: skip
+                attributes=_some(
+                    rng, {"component": component, "endpoint": "generate", "instance_id": "99"}, 0.95
+                ),
+            )
             spans += [route, payload]
+    return spans
+
+
+def sglang(rng: random.Random) -> list[Span]:
+    """A gateway that retries, and each attempt's legs: roots, threads of several ranks, nested stages."""
+    trace = _Trace(rng)
+    gateway, engine = process(rng, ""), process(rng, rng.choice(("prefill", "decode", "", "")))
+    root = _gateway_root(trace, gateway)
+    spans = [root if rng.random() < 0.85 else trace.span("other", gateway, *trace.stretch())]
+    rooms = [f"0x{rng.randrange(1 << 63):x}" for _ in range(rng.choice((1, 1, 2, 3)))]
+    for room in rooms:
+        for role in ("prefill", "decode", ""):
+            if rng.random() < 0.6:
+                spans += _sglang_leg(trace, engine, role, room, root)
+        if rng.random() < 0.3:
+            spans.append(
+                trace.span(f"Sender Req {room}", engine, *trace.stretch(0, 40), attributes={"rid": room})
+            )
+    return spans
+
+
+def _gateway_root(trace: _Trace, gateway: Process) -> Span:
+    rng = trace.rng
+    sent = "Sending concurrent requests"
+    events = [(sent, trace.moment(-2, 30)) for _ in range(rng.choice((0, 1, 1, 2, 5)))]
+    events += [("Received concurrent requests", trace.moment(0, 40))]
+    urls = {"prefill_url": f"http://p{rng.randrange(3)}", "decode_url": "http://d:1"}
+    told = {f"event:{sent}:{name}": url for name, url in _some(rng, urls).items()} if events[1:] else {}
+    attributes = {
+        "method": rng.choice(("POST", "POST", "POST", "GET")),
+        rng.choice(("uri", "path")): rng.choice(("/generate", "/v1/completions", "/health")),
+        "request_id": "client-9",
+        "status_code": rng.choice(("200", "200", "499", "500", "503", "418")),
+    }
+    return trace.span(
+        "http_request", gateway, trace.start, trace.moment(20, 60), scope="smg", status=rng.choice((0, 2)),
+        attributes=_some(rng, attributes, 0.95), events=tuple(events), told=told,
+    )  # fmt: skip
+
+
+_STAGES = (
+    "tokenize",
+    "api_server_dispatch",
+    "prefill_bootstrap",
+    "prefill_waiting",
+    "prefill_forward",
+    "chunked_prefill",
+    "prefill_transfer_kv_cache",
+    "decode_bootstrap",
+    "decode_transferred",
+    "decode_waiting",
+    "decode_forward",
+    "fake_output",
+    "decode_loop",
+    "mooncake_send",
+    "request_process",
+)
+
+
+def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: Span) -> list[Span]:
+    rng = trace.rng
+    start, end = trace.stretch(0, 40)
+    attributes = {
+        "rid": "ab12",
+        "bootstrap_room": room,
+        "gen_ai.response.model": "llama",
+        "gen_ai.usage.completion_tokens": "7",
+        "gen_ai.usage.prompt_tokens": rng.choice(NUMBERS),
+        "gen_ai.latency.time_to_first_token": _seconds(rng, 0, 40),
+        "gen_ai.latency.e2e": _seconds(rng, 0, 40),
+    }
+    leg = trace.span(
+        f"{role} Req ab12", engine, start, end, attributes=_some(rng, attributes), parent_id=gateway.span_id
+    )
+    spans = [leg]
+    for rank in range(rng.choice((1, 1, 2))):
+        label = f"{role.title()} Scheduler".strip()
+        thread = trace.span(
+            f"{label} [TP {rank}]",
+            engine,
+            start,
+            end,
+            parent_id=leg.span_id,
+            status=rng.choice((0, 0, 2)),
+            attributes=_some(
+                rng, {"thread_label": label, "type": "abort", "status_code": rng.choice(("500", "503"))}, 0.6
+            ),
+        )
+        spans.append(thread)
+        above = thread
+        for stage in rng.sample(_STAGES, rng.randint(0, 6)):
+            above = trace.span(
+                stage, engine, *trace.stretch(0, 40), parent_id=rng.choice((thread, above)).span_id,
+                attributes={"decode_ct": str(rng.randrange(2))},
+            )  # fmt: skip
+            spans.append(above)
     return spans
 
 

@@ -1,11 +1,12 @@
 """One request, one row: whatever comes first, late, twice, or across a crash."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
 from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.oracle import Process, Span
+from analyzer.assemble.oracle_spans import Process, Span
 from collector.store import Store
 from tests.assemble.otlp import body, clear, differences, expected, rows
 from tests.assemble.random_requests import request
@@ -23,9 +24,19 @@ def native(trace: int, start: int = MIDNIGHT + 3600 * 10**9, name: str = "") -> 
 
     def span(number, name, process, begin, end, **more):
         return Span(
-            trace_id, number.to_bytes(8, "big"), b"", process, "", name, 1, 0, start + begin * MS, start + end * MS,
-            {**ids, **more.pop("attributes", {})}, **more,
-        )  # fmt: skip
+            trace_id,
+            number.to_bytes(8, "big"),
+            b"",
+            process,
+            "",
+            name,
+            1,
+            0,
+            start + begin * MS,
+            start + end * MS,
+            {**ids, **more.pop("attributes", {})},
+            **more,
+        )
 
     events = (("first_token", start + 20 * MS), ("last_token", start + 40 * MS))
     return [
@@ -37,7 +48,8 @@ def native(trace: int, start: int = MIDNIGHT + 3600 * 10**9, name: str = "") -> 
 
 def versions(store: Store) -> list[tuple]:
     return store.query(
-        "SELECT request_key, complete, late_spans, toUnixTimestamp64Nano(started_at), spans FROM requests FINAL WHERE tombstone = 0"
+        "SELECT request_key, complete, late_spans, toUnixTimestamp64Nano(started_at), spans"
+        " FROM requests FINAL WHERE tombstone = 0"
     )
 
 
@@ -56,11 +68,13 @@ def test_a_request_without_its_root_then_complete_then_shifted_across_midnight_i
         assert len(versions(store)) == 1
     shifted = [
         replace(
-            s, start_ns=s.start_ns - 10 * MS, end_ns=s.end_ns - 10 * MS,
+            s,
+            start_ns=s.start_ns - 10 * MS,
+            end_ns=s.end_ns - 10 * MS,
             events=tuple((name, ns - 10 * MS) for name, ns in s.events),
         )
         for s in (root, *legs)
-    ]  # fmt: skip
+    ]
     store.insert_traces([body(shifted)])
     assembler.catch_up()
 
@@ -178,3 +192,22 @@ def test_crashes_between_any_two_statements_change_nothing(store, steps):
 
     assert crashes > 12
     assert rows(store) == undisturbed
+
+
+def test_two_requests_of_one_id_are_two_whatever_arrives_first(store):
+    """Two clients count their requests alike: each request keeps its own spans, in every order of arrival."""
+    orders = list(permutations(range(4)))
+    pieces = []
+    for number, _ in enumerate(orders):
+        first = native(2 * number + 1, name=f"r-{number}")
+        second = native(2 * number + 2, MIDNIGHT + 3601 * 10**9, name=f"r-{number}")
+        pieces.append([first[:1], first[1:], second[:1], second[1:]])
+    assembler = Assembler(store)
+    for turn in range(4):
+        arriving = [piece[order[turn]] for piece, order in zip(pieces, orders, strict=True)]
+        store.insert_traces([body([span for spans in arriving for span in spans])])
+        assembler.catch_up()
+    found = rows(store)
+    assert len(found) == 2 * len(orders)
+    assert {row["spans"] for row in found.values()} == {3}
+    assert {row["ttft_ns"] for row in found.values()} == {20 * MS}

@@ -1,10 +1,14 @@
 """The store's answer, held equal to the plain reading of the rules on random requests, column by column."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from analyzer.assemble import assembler
 from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.oracle import read_spans
+from analyzer.assemble.oracle_spans import read_spans
 from collector.store import Store
 from tests.assemble.otlp import body, clear, differences, expected, rows
 from tests.assemble.random_requests import request
@@ -16,8 +20,20 @@ store_property = settings(
     deadline=None,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.large_base_example,
+    ],
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_clock() -> Iterator[None]:
+    """Random stamps contradict causality on purpose, and the oracle corrects no clocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembler, "slices_to_correct", lambda store, version: [])
+        yield
 
 
 def wrong(store: Store, requests: dict[int, list]) -> dict[int, dict[str, object]]:
@@ -30,7 +46,7 @@ def wrong(store: Store, requests: dict[int, list]) -> dict[int, dict[str, object
 
 
 def adds_up(store: Store) -> None:
-    """Exposed time adds up to TTFT, the decode parts to the decode interval, to the nanosecond; nothing is negative or absurd."""
+    """Exposed time adds up to TTFT, decode parts to the decode interval; nothing is negative or absurd."""
     for row in rows(store).values():
         assert bool(row["exposed_ns"]) == (row["ttft_ns"] is not None)
         assert sum(row["exposed_ns"]) == (row["ttft_ns"] or 0)
@@ -53,7 +69,7 @@ def test_every_column_of_every_request_equals_the_oracle(store, seeds):
     adds_up(store)
 
 
-@settings(store_property, max_examples=3)
+@settings(store_property, max_examples=2)
 @given(SEEDS, st.randoms(use_true_random=False), st.integers(2, 5))
 def test_neither_order_nor_batches_nor_repeats_change_a_row(store, seeds, rng, steps):
     clear(store)
@@ -66,12 +82,12 @@ def test_neither_order_nor_batches_nor_repeats_change_a_row(store, seeds, rng, s
         for seed, mine in requests.items()
     }
     spans += repeated
-    assembler = Assembler(store)
+    kept_up = Assembler(store)
 
     for number in range(steps):
         store.insert_traces([body(spans[number::steps])])
-        assembler.catch_up() if number % 2 else assembler.step()
-    assembler.catch_up()
+        kept_up.catch_up() if number % 2 else kept_up.step()
+    kept_up.catch_up()
 
     assert wrong(store, requests) == {}
 

@@ -13,7 +13,10 @@ import pytest
 
 from tests.paths import PROJECT
 
-FREE = ("--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0")
+FREE = (
+    *("--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0"),
+    *("--clickhouse-http", "127.0.0.1:0"),
+)
 
 
 @dataclass(frozen=True)

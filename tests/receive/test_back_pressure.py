@@ -14,8 +14,10 @@ from prometheus_client import CollectorRegistry
 from collector.errors import BadBody, StoreError, Unavailable
 from collector.receive import OtlpReceiver, ReceiveSettings
 from collector.receive.batcher import Batcher
+from collector.receive.export import Export, Kind, StoreKeeper
 from collector.receive.grpc_listener import TRACE_SERVICE
 from collector.receive.metrics import ReceiveMetrics
+from collector.receive.own_spans import SampledTracer
 from collector.store import InsertResult, Store
 from tests.receive.bodies import body, unique_name
 
@@ -41,6 +43,9 @@ class _Gate:
         if self.broken:
             raise self.broken
         return self._store.insert_traces(bodies)
+
+    def insert_metrics(self, bodies: Sequence[bytes]) -> InsertResult:
+        return self._store.insert_metrics(bodies)
 
 
 @pytest.fixture
@@ -153,7 +158,12 @@ def test_a_body_only_the_store_finds_bad_fails_alone(
 
 @pytest.fixture
 def batcher(gate: _Gate) -> Iterator[Batcher]:
-    running = Batcher(gate, ReceiveSettings(), ReceiveMetrics(CollectorRegistry()), NoOpTracer())
+    running = Batcher(
+        StoreKeeper(gate),
+        ReceiveSettings(),
+        ReceiveMetrics(CollectorRegistry()),
+        SampledTracer(NoOpTracer(), 1.0),
+    )
     yield running
     gate.open.set()
     running.close()
@@ -164,7 +174,7 @@ def test_closing_stores_what_waits_and_refuses_the_rest(
 ) -> None:
     name = unique_name()
     gate.open.clear()
-    waiting = [batcher.submit(body(name), 1, "grpc") for _ in range(5)]
+    waiting = [batcher.submit(Export(Kind.TRACES, body(name), 1), "grpc") for _ in range(5)]
     closing = threading.Thread(target=batcher.close)
     closing.start()
     gate.open.set()
@@ -173,7 +183,7 @@ def test_closing_stores_what_waits_and_refuses_the_rest(
     assert [future.result(timeout=0) for future in waiting] == [{}] * 5
     assert stored(name) == 5
     with pytest.raises(Unavailable, match="stopping"):
-        batcher.submit(body(name), 1, "grpc")
+        batcher.submit(Export(Kind.TRACES, body(name), 1), "grpc")
 
 
 def test_a_body_whose_client_left_while_it_waited_is_not_stored(
@@ -181,10 +191,10 @@ def test_a_body_whose_client_left_while_it_waited_is_not_stored(
 ) -> None:
     name, gone = unique_name(), unique_name()
     gate.open.clear()
-    first = batcher.submit(body(name), 1, "grpc")
+    first = batcher.submit(Export(Kind.TRACES, body(name), 1), "grpc")
     assert gate.entered.wait(timeout=5)
-    left = batcher.submit(body(gone), 1, "grpc")
-    last = batcher.submit(body(name), 1, "grpc")
+    left = batcher.submit(Export(Kind.TRACES, body(gone), 1), "grpc")
+    last = batcher.submit(Export(Kind.TRACES, body(name), 1), "grpc")
     assert left.cancel()
     gate.open.set()
 
@@ -193,6 +203,6 @@ def test_a_body_whose_client_left_while_it_waited_is_not_stored(
 
 
 def test_every_body_bad_is_told_so_one_by_one(gate: _Gate, batcher: Batcher) -> None:
-    futures = [batcher.submit(body("never") + POISON, 1, "grpc") for _ in range(3)]
+    futures = [batcher.submit(Export(Kind.TRACES, body("never") + POISON, 1), "grpc") for _ in range(3)]
     for future in futures:
         assert isinstance(future.exception(timeout=30), BadBody)

@@ -147,7 +147,7 @@ def test_pdscopes_own_spans_are_stored_beside_the_rest_and_never_feed_themselves
     running.own_spans.flush()
     running.stop()
 
-    assert _own_spans(store) - before == {("pdscope.receive", "pdscope"): 3, ("pdscope.insert", "pdscope"): 3}
+    assert _own_spans(store) - before == {("pdscope.receive", "pdscope"): 3, ("pdscope.commit", "pdscope"): 3}
 
 
 def _own_spans(store: Store) -> "Counter[tuple[str, str]]":

@@ -109,5 +109,5 @@ def test_what_was_received_is_counted_by_transport(
         "grpc": 1,
         "http": 1,
     }
-    assert (registry.get_sample_value("pdscope_insert_seconds_count") or 0) >= 2
+    assert (registry.get_sample_value("pdscope_commit_seconds_count") or 0) >= 2
     assert registry.get_sample_value("pdscope_queue_exports") == 0

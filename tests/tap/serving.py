@@ -8,8 +8,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from collector.instrument import PhaseTracer
+from collector.settings import Address
 from collector.tap.server import Tap
-from collector.tap.settings import Address, TapSettings
+from collector.tap.settings import TapSettings
 from tests.tap import upstream as upstream_server
 
 

@@ -14,8 +14,9 @@ import aiohttp
 import pytest
 
 from collector.errors import ConfigError
+from collector.settings import Address
 from collector.tap.server import Tap
-from collector.tap.settings import Address, TapSettings
+from collector.tap.settings import TapSettings
 from tests.tap.serving import chat, tapped, until
 from tests.tap.upstream import SECRET
 

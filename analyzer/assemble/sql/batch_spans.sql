@@ -7,10 +7,10 @@ SELECT
     b.first_bucket, b.rule,
     f.trace_id, f.span_id, f.parent_id, f.resource_id,
     p.worker, p.cohort, p.pool, p.guess,
-    f.dialect, f.root, f.calls, f.plays, f.attempt, f.start_ns - shift, f.end_ns - shift,
-    if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], if(shift = 0, f.intervals, arrayMap(i -> (i.1, i.2, i.3 - shift, i.4 - shift, i.5, i.6, i.7), f.intervals))),
+    f.dialect, f.root, f.calls, f.plays, f.attempt, f.attempt_id, f.start_ns - shift, f.end_ns - shift,
+    if((n.copied = 1 AND (f.ingest_sequence, f.start_ns, f.end_ns) != n.newest) AS outdated, [], if(shift = 0, f.intervals, arrayMap(i -> (i.1, i.2, i.3 - shift, i.4 - shift, i.5, i.6, i.7, i.8), f.intervals))),
     if(outdated, [], if(shift = 0, f.marks, arrayMap(k -> (k.1, k.2, k.3 - shift, k.4), f.marks))),
-    if(outdated, [], f.facts),
+    if(outdated, [], arrayConcat(if(p.tenant != '', [('tenant', 0, p.tenant, 0)], []), f.facts)),
     -- the lease's end is an instant of the same clock
     if(outdated, [], if(shift = 0, f.kv, arrayMap(k -> (k.1, k.2, k.3 - shift, k.4 - shift, k.5, arrayMap((v, n) -> if(n = 7, v - shift, v), k.6, arrayEnumerate(k.6))), f.kv))),
     if(outdated, 0, f.impossible),
@@ -45,6 +45,8 @@ LEFT JOIN
         resource_id,
         any(if(instance != '', instance, toString(service))) AS worker,
         any(attrs['pd.cohort']) AS cohort,
+        -- whose the process is outranks what its spans say: with tenants' tokens it is the token's
+        any(attrs['pd.tenant']) AS tenant,
         any(toUInt8(transform(toString(pool), ['prefill', 'decode', 'router', 'colocated'],
             [1, 2, 3, 4],
             arrayFirst(p -> p.3 = 1 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM process_roles)).2))) AS pool,

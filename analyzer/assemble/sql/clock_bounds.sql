@@ -23,7 +23,8 @@ FROM
             groupArrayArray(arrayMap(i -> (i.1, worker, i.3 + shift_ns, i.4 + shift_ns), arrayFilter(i -> i.2 = 0 AND i.5 = 0 AND i.6 = 1, intervals))) AS ivs
         FROM batch_spans
         GROUP BY request_key
-        HAVING max(root = 1) AND max(attempt) <= 1
+        HAVING max(root = 1) AND max(attempt) <= 1 AND uniqExactIf(attempt_id, attempt_id NOT IN ('', '@next')) <= 1
+            AND max(arrayMax(arrayPushBack(intervals.8, 0))) <= 1
     )
 )
 GROUP BY slice, earlier, later

@@ -33,12 +33,13 @@ FROM
         s.worker AS worker, s.cohort AS process_cohort, s.dialect AS dialect, s.root AS root,
         s.start_ns AS start_ns, s.end_ns AS end_ns, s.impossible AS impossible,
         s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at, s.marks AS all_marks, s.facts AS all_facts,
-        multiIf(s.pool != 0, s.pool, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
-        arrayMap(i -> (i.1, i.2, i.3, i.4, greatest(s.attempt, 1), i.6, i.7, role, s.worker),
+        multiIf(s.pool != 0, s.pool, s.plays = 3, 3, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
+        arrayMap(i -> (i.1, i.2, i.3, i.4, if(i.8 > 0, i.8, greatest(s.attempt, a.attempt, 1)), i.6, i.7, role, s.worker),
             arrayFilter(i -> i.5 = 0 OR i.5 = role, s.intervals)) AS read
     FROM batch_spans AS s
     LEFT ANY JOIN (SELECT trace_id, span_id, calls FROM batch_spans WHERE calls != 0) AS c
         ON s.trace_id = c.trace_id AND s.parent_id = c.span_id
+    LEFT ANY JOIN batch_attempts AS a ON s.trace_id = a.trace_id AND s.span_id = a.span_id AND s.resource_id = a.resource_id
 ) AS one
 LEFT ANY JOIN
 (

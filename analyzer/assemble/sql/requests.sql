@@ -14,10 +14,14 @@ INSERT INTO requests
 WITH
     ['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer', 'decode_queue', 'kv_import', 'first_decode_step', 'network_streaming', 'decode', 'preempted'] AS phase_names,
     ['observed', 'derived', 'bounded'] AS source_names,
+    over_limit AS (SELECT toString(kind), name FROM names_over_limit),
     toInt64(-9223372036854775808) AS not_seen
 SELECT
-    request_key, first_bucket, version, request_id, client_request_id, root_trace, conversation_id, system, model, tenant, route, cohort,
-    prefill_worker, decode_worker, decode_process,
+    request_key, first_bucket, version, request_id, client_request_id, root_trace, conversation_id, system,
+    if(('models', model) IN over_limit, '__other__', model), if(('tenants', tenant) IN over_limit, '__other__', tenant),
+    if(('routes', route) IN over_limit, '__other__', route), cohort,
+    if(('workers', prefill_worker) IN over_limit, '__other__', prefill_worker), if(('workers', decode_worker) IN over_limit, '__other__', decode_worker),
+    decode_process,
     fromUnixTimestamp64Nano(t0, 'UTC'),
     if(t_end > 0, fromUnixTimestamp64Nano(t_end, 'UTC'), NULL),
     outcome, finish_reason, http_status, complete, censored, attempts,
@@ -50,7 +54,8 @@ SELECT
         if(i.1 = 0, '', phase_names[i.1]),
         if(i.1 = 0, arrayFilter((p, b) -> bitTest(i.2, b - 1), arraySlice(phase_names, 1, 11), range(1, 12)), []),
         i.3, i.4,
-        multiIf(i.8 = 1 AND i.9 = prefill_process, prefill_worker, i.8 IN (2, 4) AND i.9 = decode_process, decode_worker, i.9),
+        -- the name the router gave the worker that counted; else its processes' own
+        multiIf(i.5 < attempts, i.9, i.8 = 1 AND prefill_worker != prefill_process, prefill_worker, i.8 IN (2, 4) AND decode_worker != decode_process, decode_worker, i.9),
         i.5, source_names[i.6], i.7), ivs),
     spans, duplicate_spans, late_spans,
     multiIf(finalized_before > 0, finalized_before, complete, version, 0),

@@ -7,16 +7,19 @@ SELECT
     arrayFirst(c -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), c.conditions), calls_rules).role AS calls,
     arrayFirst(c -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), c.conditions), plays_rules).role AS plays,
     if(attempt_key = '', 0, toUInt8(least(greatest(ifNull(toInt32OrNull(m[attempt_key]), attempt_base) - attempt_base + 1, 1), 250))) AS attempt,
+    multiIf(attempt_key != '' OR attempt_id_key = '', '', attempt_id_key = '@next', '@next', m[attempt_id_key]) AS attempt_id,
     start_ns, end_ns,
     arrayFilter(id -> id != '', arrayMap(key -> multiIf(
         id_form = 0, m[key],
         startsWith(m[key], 'cmpl-'), replaceRegexpOne(if(id_form = 2, replaceRegexpOne(substring(m[key], 6), '-[0-9a-f]{8}$', ''), substring(m[key], 6)), '-[0-9]+$', ''),
         if(id_form = 2, replaceRegexpOne(replaceRegexpOne(m[key], '^chatcmpl-', ''), '-[0-9a-f]{8}$', ''), replaceRegexpOne(m[key], '^chatcmpl-', ''))), id_keys)) AS ids,
     arrayConcat(
-        arrayMap(i -> (i.1, i.2, if(i.8, greatest(start_ns, least(end_ns, i.3)), i.3), if(i.8, greatest(start_ns, least(end_ns, i.4)), i.4), i.5, i.6, i.7), possible),
-        arrayMap(p -> (12, 0, p.2, arrayMin(arrayPushBack(arrayMap(r -> r.2, arrayFilter(e -> e.1 = 'resumed' AND e.2 > p.2 AND e.2 < end_ns, named)), end_ns)), 0, 1, ''),
-            arrayFilter(e -> e.1 = 'preempted' AND e.2 BETWEEN start_ns AND end_ns, named)))
-        ::Array(Tuple(phase UInt8, covers UInt16, start_ns Int64, end_ns Int64, role UInt8, source UInt8, reason LowCardinality(String))) AS intervals,
+        arrayMap(i -> (i.1, i.2, if(i.8, greatest(start_ns, least(end_ns, i.3)), i.3), if(i.8, greatest(start_ns, least(end_ns, i.4)), i.4), i.5, i.6, i.7, 0), possible),
+        arrayMap(p -> (12, 0, p.2, arrayMin(arrayPushBack(arrayMap(r -> r.2, arrayFilter(e -> e.1 = 'resumed' AND e.2 > p.2 AND e.2 < end_ns, named)), end_ns)), 0, 1, '', 0),
+            arrayFilter(e -> e.1 = 'preempted' AND e.2 BETWEEN start_ns AND end_ns, named)),
+        -- the first attempt waited in the router since the start; a later one's queue is the instant it was sent off
+        arrayMap((at, n) -> (1, 0, if(n = 1, start_ns, at), at, 0, 1, '', toUInt8(least(n, 250))), sent, arrayEnumerate(sent)))
+        ::Array(Tuple(phase UInt8, covers UInt16, start_ns Int64, end_ns Int64, role UInt8, source UInt8, reason LowCardinality(String), attempt UInt8)) AS intervals,
     arrayMap(k -> (k.1, k.2, if(k.5, greatest(start_ns, least(end_ns, k.3)), k.3), k.4), possible_marks)
         ::Array(Tuple(name LowCardinality(String), rank UInt8, ns Int64, role UInt8)) AS marks,
     arrayFilter(f -> f.3 != '', arrayMap(f -> (f.name, f.rank, if(f.value != '', f.value, m[f.key]), f.role),
@@ -75,21 +78,39 @@ FROM
                 s.trace_id AS trace_id, s.span_id AS span_id, s.parent_id AS parent_id, s.resource_id AS resource_id,
                 s.start_ns AS start_ns, s.end_ns AS end_ns, s.status AS status,
                 s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at,
-                s.m AS m, s.named AS named,
+                if(empty(r.events) AND empty(t.told), s.own, mapUpdate(s.own, mapFromArrays(
+                    arrayMap(k -> toLowCardinality(k), arrayConcat(arrayMap(e -> concat('@event:', e), arrayIntersect(r.events, s.named.1) AS seen), arrayDistinct(t.told.1) AS keys)),
+                    arrayConcat(arrayMap(e -> '1', seen), arrayMap(k -> arrayLast(x -> x.1 = k, t.told).2, keys))))) AS m,
+                s.named AS named,
                 r.dialect AS dialect, r.root AS root, r.ids AS id_keys, r.id_form AS id_form,
-                r.calls AS calls_rules, r.plays AS plays_rules, r.attempt AS attempt_key, r.attempt_base AS attempt_base,
+                r.calls AS calls_rules, r.plays AS plays_rules, r.attempt AS attempt_key, r.attempt_base AS attempt_base, r.attempt_id AS attempt_id_key,
+                if(r.dispatches = '', emptyArrayInt64(), arraySort(arrayMap(e -> e.2, arrayFilter(e -> e.1 = r.dispatches AND e.2 BETWEEN start_ns AND end_ns, named)))) AS sent,
                 r.intervals AS interval_rules, r.marks AS mark_rules, r.facts AS fact_rules, r.kv AS kv_rules
             FROM
             (
                 SELECT
                     trace_id, span_id, parent_id, resource_id, start_ns, end_ns, status, ingest_sequence, ingested_at,
-                    mapFilter((k, v) -> k IN (SELECT arrayJoin(attributes) FROM span_rules), attrs) AS m,
+                    mapFilter((k, v) -> k IN (SELECT arrayJoin(attributes) FROM span_rules), attrs) AS own,
                     arrayMap(e -> (toString(e.name), e.ns), events) AS named,
-                    if(concat('name:', name) IN (SELECT key FROM span_rules), concat('name:', name), concat('scope:', scope, ':', toString(kind))) AS rule_key
+                    if(concat('name:', name) IN (SELECT key FROM span_rules), concat('name:', name),
+                        if((arrayFirst(p -> startsWith(name, p), (SELECT arrayReverseSort(p -> length(p), groupArray(prefix)) FROM span_rules WHERE prefix != '')) AS longest) != '',
+                            concat('prefix:', longest), concat('scope:', scope, ':', toString(kind)))) AS rule_key
                 FROM spans
                 WHERE ingest_sequence > {after:UInt64} AND ingest_sequence <= {upto:UInt64}
             ) AS s
             INNER JOIN span_rules AS r ON s.rule_key = r.key
+            LEFT ANY JOIN
+            (
+                -- what the last event of a name says, for the few spans of which that is asked
+                SELECT
+                    trace_id, span_id, resource_id,
+                    arrayFlatten(arrayMap(e -> arrayMap((k, v) -> (concat('event:', e.name, ':', k), v), mapKeys(e.attrs), mapValues(e.attrs)),
+                        arrayFilter(e -> e.name IN (SELECT arrayJoin(told) FROM span_rules), events))) AS told
+                FROM spans
+                WHERE ingest_sequence > {after:UInt64} AND ingest_sequence <= {upto:UInt64}
+                    AND arrayExists(n -> n IN (SELECT arrayJoin(told) FROM span_rules), events.name)
+            ) AS t ON s.trace_id = t.trace_id AND s.span_id = t.span_id AND s.resource_id = t.resource_id
+            WHERE empty(r.wanted) OR arrayExists(one -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), one), r.wanted)
         )
     )
 )

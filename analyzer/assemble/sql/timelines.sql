@@ -125,8 +125,8 @@ FROM
                         arrayMap(k -> k.1, marks) AS mark_names,
                         arrayMap(k -> k.3, marks) AS mark_times
                     FROM batch_merged
-                    -- spans outlive their retention before rows do: a row is never replaced by one made from fewer spans
-                    WHERE spans >= spans_before
+                    -- spans outlive their retention before rows do: a row is never replaced by one made from fewer spans, unless identity moved some
+                    WHERE spans >= spans_before OR request_key IN (SELECT toFixedString(unhex(arrayJoin({decided:Array(String)})), 16))
                 )
             )
         )

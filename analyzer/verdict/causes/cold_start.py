@@ -47,7 +47,7 @@ def _times(s: Situation, members: Index) -> Floats:
 
 
 def _is_first(s: Situation, row: int) -> bool:
-    """Whether the pair's first transfer seen is its first: a side had just started, or nothing came before."""
+    """Whether the pair's first transfer seen is its first: a side just started, or nothing came before."""
     t = s.transfers
     started = [
         start
@@ -84,7 +84,9 @@ BACKLOG = 1.5
 
 
 def cold_computing(s: Situation) -> list[tuple[int, float, float]]:
-    """(worker, since, excess seconds) of prompts computed at several times the usual cost by workers just started."""
+    """(worker, since, excess seconds) of prompts computed at several times the usual cost by workers
+    just started.
+    """
     r = s.requests
     took, began = r.duration("prefill_compute"), r.began("prefill_compute")
     expected = s.compute.expected
@@ -165,5 +167,5 @@ ON_DECODE = Rule(
 )  # fmt: skip
 FIRST_STEP = Rule(
     Cause.COLD_START, ("first_decode_step",), partial(on_decode, phase="first_decode_step"), explain, _NEXT,
-    needs=("first_decode_step", "process.creation.time"), excludes="workers that did not start shortly before",
+    needs=("first_decode_step", "process.creation.time"), excludes="workers not started shortly before",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A wait on decode: one hot worker, both pools full, or decode without room; else it is the hand-over itself."""
+"""A wait on decode: one hot worker, both pools full, decode without room; else it is the hand-over itself."""
 
 import numpy as np
 

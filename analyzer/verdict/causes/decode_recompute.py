@@ -1,4 +1,4 @@
-"""Decode computes prompts that should have come over: after a failed or missing hand-off, beside running streams."""
+"""Decode computes prompts that should have come over, beside streams: a hand-off failed or is missing."""
 
 import numpy as np
 
@@ -47,8 +47,8 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
 
 
 _NEXT = (
-    "Find why loads fail (connector log, lease, peer), and fail or retry them instead of recomputing on decode; "
-    "or bound prompt tokens per decode step."
+    "Find why loads fail (connector log, lease, peer), and fail or retry them instead of recomputing "
+    "on decode; or bound prompt tokens per decode step."
 )
 ITSELF = Rule(
     Cause.DECODE_RECOMPUTE, ("kv_import", "decode_queue", "tpot.recompute"), itself, explain, _NEXT,

@@ -1,4 +1,4 @@
-"""Tokens come slower than the objective: a pool without room runs large batches, or a step simply takes that long."""
+"""Tokens come slower than the objective: a full pool runs large batches, or a step simply takes that long."""
 
 import numpy as np
 
@@ -68,7 +68,7 @@ STARVED = Rule(
 )  # fmt: skip
 BOUND = Rule(
     Cause.DECODE_BOUND, ("tpot.running",), everything, explain,
-    "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams per worker, "
-    "speculative decoding, or another objective.",
+    "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams "
+    "per worker, speculative decoding, or another objective.",
     needs=("decode",), excludes="pools that are full, prompts in the steps, preemption", confidence=0.8,
 )  # fmt: skip

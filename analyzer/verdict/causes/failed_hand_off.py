@@ -1,5 +1,6 @@
-"""Requests that failed because their hand-off did: sides that do not match, a peer that was replaced, or KV that
-nobody took."""
+"""Requests that failed because their hand-off did: sides that do not match, a peer that was replaced,
+or KV that nobody took.
+"""
 
 import numpy as np
 
@@ -27,13 +28,13 @@ def hand_off_failed(s: Situation) -> Flags:
 
 
 def mismatch(s: Situation) -> Floats:
-    """Hand-offs between sides that differ in what both must agree on, or name the same hand-off differently."""
+    """Hand-offs between sides that differ in what both must agree on, or name one hand-off differently."""
     pair = differing_pairs(s, s.prefill_worker, s.decode_worker)
     return where(hand_off_failed(s) & (pair | renamed_without_read(s)[s.rows]))
 
 
 def stale_producers(s: Situation) -> set[int]:
-    """Producers whose hand-offs fail while others' to the same consumers succeed, after a consumer was replaced."""
+    """Producers whose hand-offs fail after a consumer was replaced, while others' to the same succeed."""
     r = s.requests
     judged = np.isin(r.account, (Account.MET, Account.MISSED)) & (r.prefill_worker != 0) & r.inside
     bad = np.zeros(len(r), bool)
@@ -102,12 +103,14 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
 
 VERSION_MISMATCH = Rule(
     Cause.VERSION_MISMATCH, ("failure",), mismatch, explain,
-    "Bring both sides to the same connector version, layout and id scheme; roll out in an order that keeps pairs alike.",
+    "Bring both sides to the same connector version, layout and id scheme; "
+    "roll out in an order that keeps pairs alike.",
     needs=("pd.compat.*",), excludes="pairs that agree and name hand-offs alike",
 )  # fmt: skip
 STALE_PEER = Rule(
     Cause.STALE_PEER, ("failure",), stale, explain,
-    "Restart the producers concerned, or make the connector forget a peer that was replaced: the others work.",
+    "Restart the producers concerned, or make the connector forget a peer that was replaced: "
+    "the others work.",
     needs=("process.creation.time",), excludes="failures spread evenly over producers",
 )  # fmt: skip
 EXPIRED = Rule(
@@ -115,13 +118,14 @@ EXPIRED = Rule(
     ("failure",),
     expired,
     explain,
-    "Lengthen the lease beyond the longest hand-off, or renew it by heartbeat: decode was there and came too late.",
+    "Lengthen the lease beyond the longest hand-off, or renew it by heartbeat: decode came, too late.",
     needs=("kv_publish", "kv_release"),
     excludes="hand-offs that no decode ever asked for",
 )
 UNCLAIMED = Rule(
     Cause.UNCLAIMED, ("failure",), unclaimed, explain,
-    "Find why decode never read it (crash, rejection); shorten the lease so that unread KV is given back sooner.",
+    "Find why decode never read it (crash, rejection); "
+    "shorten the lease so that unread KV is given back sooner.",
     needs=("kv_publish", "kv_release"), excludes="hand-offs that were read",
 )  # fmt: skip
 NEVER_FILLED = Rule(

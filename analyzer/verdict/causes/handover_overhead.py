@@ -1,4 +1,4 @@
-"""Between the pools, in neither computing nor moving bytes: publishing, dispatch, step alignment, first token."""
+"""Between the pools, neither computing nor moving bytes: publishing, dispatch, alignment, first token."""
 
 import numpy as np
 
@@ -34,8 +34,8 @@ RULE = Rule(
     ("kv_publish", "decode_queue", "kv_import", "first_decode_step"),
     everything,
     explain,
-    "Shorten the control path: dispatch decode before prefill ends, import between steps, and do not compute the "
-    "first token twice.",
+    "Shorten the control path: dispatch decode before prefill ends, import between steps, and do not "
+    "compute the first token twice.",
     needs=("kv_publish", "decode_queue", "kv_import"),
     excludes="decode without room; bytes in flight",
     confidence=0.8,
@@ -45,7 +45,8 @@ GAP = Rule(
     ("unattributed",),
     gap,
     explain,
-    "Time passes between prefill's offer and decode's having the request: trace and shorten the router's dispatch.",
+    "Time passes between prefill's offer and decode's having the request: trace and shorten the "
+    "router's dispatch.",
     needs=("kv_publish", "kv_transfer", "decode_queue"),
     excludes="gaps where the spans of either side are missing",
     confidence=0.75,

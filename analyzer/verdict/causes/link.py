@@ -12,7 +12,7 @@ from analyzer.verdict.tables import Codes, Flags, Floats, Transport
 ENOUGH = 12
 """Transfers needed to tell how time goes with concurrency."""
 GROWS = 0.6
-"""Slope of log(time per byte) against log(concurrency) from which on the path is shared: 1 is perfect sharing."""
+"""Slope of log(time per byte) against log(concurrency) from which a path is shared: 1 is perfect sharing."""
 LINE_USE = 0.55
 """Share of the line rate in use from which on a path counts as full."""
 FULL_AT_LEAST = 0.4
@@ -76,7 +76,9 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
 
 
 def _usual_rate(s: Situation, least: Floats) -> Floats:
-    """What one healthy transfer reaches, 1e9 bytes/s, where that was learned; else what its kind does at least."""
+    """What one healthy transfer reaches, 1e9 bytes/s, where that was learned; else what its kind does at
+    least.
+    """
     fit = s.moving.fit
     if fit is None or fit.coefficients[1] <= 0:
         return least
@@ -119,7 +121,7 @@ def posting(s: Situation) -> tuple[Floats, Flags]:
 
 
 def descriptor_bound(s: Situation) -> Flags:
-    """Per transfer: time follows descriptors rather than bytes, at a cost a descriptor can have, of small blocks."""
+    """Per transfer: time follows descriptors, not bytes, at a cost a descriptor can have, of small blocks."""
     t = s.transfers
     took = t.seconds
     known = np.isfinite(took) & np.isfinite(t.descriptors) & (t.descriptors > 0)

@@ -64,7 +64,8 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     used = np.fmax.reduce([s.pools.kv_used(workers, since + part * (until - since)) for part in WITHIN])
     of_capacity = held / capacity
     of_content = held / np.maximum(held + alive, 1e-9)
-    # gauges may leave out blocks that are set aside; what the spans hold, and work that stands still, tell too
+    # gauges may leave out blocks that are set aside; what the spans hold, and work that stands still, tell
+    # too
     full = (used >= FULL_KV - 0.1) | ((held + alive) / capacity >= FULL_KV - 0.2) | still(s, on_decode)
     full |= ~np.isfinite(used) & ~np.isfinite(capacity)
     if on_decode:
@@ -87,7 +88,9 @@ def still(s: Situation, on_decode: bool) -> Flags:
 
 
 def live_is_most(s: Situation) -> Flags:
-    """Whether decode ran about as much as it ever does while the request waited for room: live work fills it."""
+    """Whether decode ran about as much as it ever does while the request waited for room: live work
+    fills it.
+    """
     phases = [s.wait(phase) for phase in ("prefill_queue", "decode_queue")]
     since = np.nan_to_num(np.fmin(phases[0][0], phases[1][0]))
     until = np.nan_to_num(np.fmax(phases[0][1], phases[1][1]))
@@ -140,8 +143,8 @@ UNCLAIMED = Rule(
     ("prefill_queue",),
     partial(_claim, kind="unclaimed", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="unclaimed", on_decode=False),
-    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or renew it "
-    "by heartbeat, so that unread KV is given back sooner.",
+    "Find why decode never read it (crash, rejection, cancel that stops half way); shorten the lease or "
+    "renew it by heartbeat, so that unread KV is given back sooner.",
     needs=("kv_release",),
     excludes="cache that has room; hand-offs that were read under another name or whose spans are late",
 )
@@ -150,8 +153,8 @@ LEAKED = Rule(
     ("prefill_queue",),
     partial(_claim, kind="leaked", on_decode=False, phase="prefill_queue"),
     partial(explain, kind="leaked", on_decode=False),
-    "The producer does not give unread KV back: restart the worker that holds it now, and bound every hand-off "
-    "by a lease that is enforced without new traffic.",
+    "The producer does not give unread KV back: restart the worker that holds it now, and bound every "
+    "hand-off by a lease that is enforced without new traffic.",
     needs=("kv_release",),
     excludes="KV still within its lease",
 )
@@ -160,8 +163,8 @@ RESERVED = Rule(
     ("decode_queue",),
     partial(_claim, kind="reserved", on_decode=True, phase="decode_queue"),
     partial(explain, kind="reserved", on_decode=True),
-    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
-    "not come.",
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs "
+    "that will not come.",
     needs=("decode_queue",),
     excludes="reservations that are filled; decode cache that has room",
 )
@@ -170,8 +173,8 @@ RESERVED_BEFORE_PREFILL = Rule(
     ("prefill_queue",),
     partial(_claim, kind="reserved", on_decode=True, phase="prefill_queue"),
     partial(explain, kind="reserved", on_decode=True),
-    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs that will "
-    "not come, and prefill waits for room on decode.",
+    "Tell decode when a prefill is aborted, and shorten its wait for KV: blocks are held for hand-offs "
+    "that will not come, and prefill waits for room on decode.",
     needs=("decode_queue",),
     excludes="prefill that computes all the while: then it is short itself",
 )

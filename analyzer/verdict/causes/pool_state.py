@@ -52,8 +52,8 @@ def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignor
 
 
 def held_for_decode(s: Situation) -> Flags:
-    """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or its cache
-    was full of finished prompts that decode had not taken; and decode was full.
+    """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or
+    its cache was full of finished prompts that decode had not taken; and decode was full.
     """
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
     used = s.pools.kv_used(s.prefill_worker, until)

@@ -38,6 +38,7 @@ TOKENS = Rule(
     needs=("preempted and resumed events on decode",), excludes="streams that were never set aside",
 )  # fmt: skip
 FAILED = Rule(
-    Cause.PREEMPTION, ("failure",), lambda s: where((s.of(s.requests.preempted) > 0) & (failed(s) > 0)), explain, _NEXT,
+    Cause.PREEMPTION, ("failure",),
+    lambda s: where((s.of(s.requests.preempted) > 0) & (failed(s) > 0)), explain, _NEXT,
     needs=("preempted and resumed events on decode",), excludes="requests that were never set aside",
 )  # fmt: skip

@@ -22,8 +22,8 @@ RULE = Rule(
     ("prefill_compute",),
     everything,
     explain,
-    "Prefill itself does not fit the objective at this prompt length: more tensor parallelism, chunk size, prefix "
-    "caching, or another objective for long prompts.",
+    "Prefill itself does not fit the objective at this prompt length: more tensor parallelism, chunk size, "
+    "prefix caching, or another objective for long prompts.",
     needs=("prefill_compute",),
     excludes="time that waits, hand-off or streaming explain",
 )

@@ -1,4 +1,4 @@
-"""Prompt chunks share steps with running streams: colocated pools, or follow-up prompts prefilled on decode."""
+"""Prompt chunks share steps with running streams: colocated pools, or follow-ups prefilled on decode."""
 
 import numpy as np
 

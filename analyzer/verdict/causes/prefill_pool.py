@@ -1,6 +1,7 @@
-"""A long wait for prefill: one hot worker, decode that holds prefill back, both pools full, or too little prefill.
+"""A long wait for prefill: who is to blame.
 
-Asked in this order, after departed clients and orphans.
+One hot worker, decode that holds prefill back, both pools full, or too little prefill: asked in this order,
+after departed clients and orphans.
 """
 
 import numpy as np
@@ -86,7 +87,8 @@ DECODE_SKEW = Rule(
     ("prefill_queue",),
     decode_skew,
     explain,
-    "Route by free KV and slots per decode worker: some are full, and hold prefill back, while siblings are not.",
+    "Route by free KV and slots per decode worker: some are full, and hold prefill back, while siblings "
+    "are not.",
     needs=("prefill_queue", "decode"),
     excludes="decode siblings that are full as well",
     confidence=0.85,

@@ -11,7 +11,7 @@ from analyzer.verdict.vocabulary import Cause
 
 
 def ahead(s: Situation) -> Floats:
-    """Of the computing while the request waited for prefill, how much was for attempts that had been given up."""
+    """Of the computing while the request waited for prefill, how much was for attempts given up before."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
     lost = s.superseded.mean(s.prefill_worker, since, until)
     running = s.pools.prefill_running.mean(s.prefill_worker, since, until)
@@ -32,7 +32,8 @@ RULE = Rule(
     ("retry",),
     everything,
     explain,
-    "Bound retries by a budget and back off; find what fails the first attempt, and tell its workers to stop.",
+    "Bound retries by a budget and back off; find what fails the first attempt, "
+    "and tell its workers to stop.",
     needs=("pd.attempt",),
 )
 AHEAD = Rule(
@@ -40,7 +41,8 @@ AHEAD = Rule(
     ("prefill_queue",),
     ahead,
     explain,
-    "Stop the work of attempts that are given up, and bound retries by a budget: copies fill the prefill queue.",
+    "Stop the work of attempts that are given up, and bound retries by a budget: "
+    "copies fill the prefill queue.",
     needs=("pd.attempt",),
     excludes="queues of work that counts",
 )

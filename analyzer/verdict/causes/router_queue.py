@@ -22,7 +22,8 @@ RULE = Rule(
     ("router_queue",),
     everything,
     explain,
-    "Look at the router: CPU of its process, its admission limit, hashing of long prompts; add router replicas.",
+    "Look at the router: CPU of its process, its admission limit, hashing of long prompts; "
+    "add router replicas.",
     needs=("router_queue",),
     excludes="none: time before dispatch is nobody else's",
 )

@@ -27,7 +27,8 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
 
 CLIENT_STALL = Rule(
     Cause.CLIENT_STALL, ("network_streaming", "tpot.blocked"), stalled, explain,
-    "The server had the token; the client did not read. Check the client's buffers, its session limits and network.",
+    "The server had the token; the client did not read. "
+    "Check the client's buffers, its session limits and network.",
     needs=("pd.stream.stalled_ms",), excludes="time the server itself took to send",
 )  # fmt: skip
 BACKPRESSURE = Rule(

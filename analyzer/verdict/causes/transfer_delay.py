@@ -1,6 +1,7 @@
 """The hand-off's bytes take too long, and why: prefix sent again, small blocks, sharing, TCP, or a slow path.
 
-Asked in that order (TCP before sharing: a faster way would carry them all); what none of them claims stays unexplained.
+Asked in that order (TCP before sharing: a faster way would carry them all); what none of them claims stays
+unexplained.
 """
 
 import numpy as np
@@ -115,17 +116,21 @@ REDUNDANT_PREFIX = Rule(
 )  # fmt: skip
 MANY_SMALL_BLOCKS = Rule(
     Cause.MANY_SMALL_BLOCKS, ("kv_transfer",), small_blocks, explain_small_blocks,
-    "Send fewer, larger blocks: larger KV block size, contiguous allocation on decode, or descriptor merging.",
-    needs=("pd.kv.post_ms", "pd.kv.descriptors"), excludes="large blocks; posting that moves the bytes itself",
+    "Send fewer, larger blocks: larger KV block size, contiguous allocation on decode, "
+    "or descriptor merging.",
+    needs=("pd.kv.post_ms", "pd.kv.descriptors"),
+    excludes="large blocks; posting that moves the bytes itself",
 )  # fmt: skip
 CONTENTION = Rule(
     Cause.LINK_CONTENTION, ("kv_transfer",), contention, explain_contention,
-    "The path is full: add links or NICs, spread hand-offs over more hosts, or shrink the KV (dtype, prefix reuse).",
+    "The path is full: add links or NICs, spread hand-offs over more hosts, "
+    "or shrink the KV (dtype, prefix reuse).",
     needs=("pd.kv.bytes",), excludes="time per byte that does not grow with concurrency",
 )  # fmt: skip
 TCP_FALLBACK = Rule(
     Cause.TCP_FALLBACK, ("kv_transfer",), tcp, explain,
-    "The transport fell back to TCP: check that the transfer library was built with RDMA and may use the devices.",
+    "The transport fell back to TCP: check that the transfer library was built with RDMA "
+    "and may use the devices.",
     needs=("pd.kv.transport",), excludes="machines of which no faster path is known",
 )  # fmt: skip
 SLOW_LINK = Rule(

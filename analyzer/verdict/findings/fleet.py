@@ -82,8 +82,9 @@ def idle_pool(s: Situation, found: Attribution) -> Finding | None:
             used = _mean_of_any_part(s, signal, codes)
             if used is not None and used < IDLE:
                 detail = f"the {pool} pool is {used:.0%} used ({signal}) while requests miss for the other"
-                return Finding("idle_pool", "warning", detail, int((found.shares[:, COLUMN[other]] > 0).sum()),
-                               number(f"{pool}.{signal}", used, "fraction"))  # fmt: skip
+                missed = int((found.shares[:, COLUMN[other]] > 0).sum())
+                evidence = number(f"{pool}.{signal}", used, "fraction")
+                return Finding("idle_pool", "warning", detail, missed, evidence)
     return None
 
 

@@ -32,7 +32,8 @@ def ttft_definition_mismatch(s: Situation, _: Attribution) -> Finding | None:
             continue
         own = item.mean * factor / 1e3
         if own * 1.25 < float(ttft.mean()):
-            detail = f"{item.metric} of {item.pool or 'an engine'} averages {own:.2f} s, clients waited {ttft.mean():.2f} s"
+            where = f"{item.metric} of {item.pool or 'an engine'}"
+            detail = f"{where} averages {own:.2f} s, clients waited {ttft.mean():.2f} s"
             return Finding("ttft_definition_mismatch", "info", detail)
     return None
 
@@ -118,7 +119,8 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
             continue
         ratio = item.mean * factor / (true * 1e3)
         if not 1 / OFF_BY < ratio < OFF_BY:
-            detail = f"{item.metric} averages {item.mean * factor:.0f} ms, the spans' transfers {true * 1e3:.0f} ms"
+            told = f"{item.metric} averages {item.mean * factor:.0f} ms"
+            detail = f"{told}, the spans' transfers {true * 1e3:.0f} ms"
             return Finding(
                 "metric_window_mismatch",
                 "warning",

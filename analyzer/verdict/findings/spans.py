@@ -10,7 +10,7 @@ from analyzer.verdict.tables import PART, Outcome
 
 GAP_SHARE = 0.1
 GAP_S = 0.05
-"""A gap is worth naming from this share of TTFT, and this many seconds, at the median of those that have it."""
+"""A gap is worth naming from this share of TTFT and this many seconds on, at the median of those with one."""
 ROUTER_OFF_S = 1.0
 
 
@@ -63,7 +63,7 @@ def _where(s: Situation, rows: np.ndarray) -> str:
 
 
 def clock_skew(s: Situation, _: Attribution) -> Finding | None:
-    """Clocks that contradict causality: corrected where that can be, named where bounds exclude each other."""
+    """Clocks that contradict causality: corrected where possible, named where bounds exclude each other."""
     shifted = {c.worker: c.offset_ns / 1e6 for c in s.loaded.clocks if c.offset_ns and not c.contradictory}
     torn = sorted({c.worker for c in s.loaded.clocks if c.contradictory})
     if not shifted and not torn:

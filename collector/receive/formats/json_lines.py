@@ -1,5 +1,6 @@
 """JSON lines: plain OTLP exports (as the Collector's file exporter writes them), captures that wrap one under
-`req` or `body`, and Dynamo request traces. A file that is one JSON document is read too.
+`req` or `body`, Dynamo request traces, and TensorRT-LLM's perf metrics. A file that is one JSON document
+is read too.
 """
 
 import io
@@ -10,6 +11,7 @@ from typing import Any, BinaryIO
 from collector.errors import BadBody
 from collector.receive.check import count_spans
 from collector.receive.formats import dynamo_request_trace as dynamo
+from collector.receive.formats import trtllm_perf_metrics as perf_metrics
 from collector.receive.formats.report import FileReport, Record
 from collector.receive.formats.signals import LOGS, METRICS
 from collector.receive.otlp_json import traces_from_json
@@ -32,6 +34,9 @@ def read_json(stream: BinaryIO, name: str, report: FileReport) -> Iterator[Recor
                 yield from traces.add(dynamo.span(document), place)
             except BadBody as error:
                 report.skip(place, str(error))
+            continue
+        if perf_metrics.is_perf_metrics(document):
+            yield from _perf_metrics(document, place, report)
             continue
         try:
             yield _otlp(document, place, report)
@@ -58,6 +63,19 @@ class _RequestTraces:
         if self._spans:
             yield Record(dynamo.body(self._spans), len(self._spans), self._place)
         self._spans, self._place = [], ""
+
+
+def _perf_metrics(document: Any, place: str, report: FileReport) -> Iterator[Record]:
+    """The records of one poll; a bad one costs only itself."""
+    report.format = report.format or perf_metrics.FORMAT
+    try:
+        for record, offset_s in perf_metrics.records(document):
+            try:
+                yield Record(*perf_metrics.body(record, offset_s), place)
+            except BadBody as error:
+                report.skip(place, str(error))
+    except BadBody as error:
+        report.skip(place, str(error))
 
 
 def _otlp(document: Any, place: str, report: FileReport) -> Record:

@@ -1,0 +1,56 @@
+"""What a store needs of the ClickHouse behind it; one implementation embedded, one for servers."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from clickhouse_connect.driver.client import Client
+
+from collector.store.migrate import Migration
+from collector.store.otlp_body import OtlpKind
+
+SETTINGS = {
+    "session_timezone": "UTC",
+    "async_insert": 0,
+    "use_query_condition_cache": 0,
+    # compiling expressions costs a step more than it saves
+    "compile_expressions": 0,
+    "compile_aggregate_expressions": 0,
+    "compile_sort_description": 0,
+}
+"""Settings of every session of ours."""
+
+
+class Engine(Protocol):
+    """A ClickHouse. Methods raise ClickHouseError; what they mean is the store's to say."""
+
+    def connect(self) -> Client:
+        """Make a client for one thread. Raises StoreBusy or StoreError when there is none to be had."""
+        ...
+
+    def statements(self, migration: Migration) -> list[str]:
+        """The statements by which this engine takes a migration."""
+        ...
+
+    def insert(self, client: Client, kind: OtlpKind, block: bytes, sequence: int) -> None:
+        """Parse a block of OTLP and store it; it can be read when this returns."""
+        ...
+
+    def next_sequence(self, client: Client, own: int) -> int:
+        """The sequence for the next insert, above `own` and whatever others have used."""
+        ...
+
+    def last_sequence(self, client: Client, own: int) -> int:
+        """The newest sequence up to which every insert can be read; `own` is this store's newest."""
+        ...
+
+    def keep_private(self, names: Iterable[str]) -> None:
+        """Values of attributes of these names are never stored."""
+        ...
+
+    def announce(self, api: str) -> None:
+        """Tell other processes at which REST address this one can be asked."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        ...

@@ -1,0 +1,6 @@
+-- Processes seen for the first time: a scale-up, a restart under a new name, a new version or configuration.
+SELECT first_seen AS time, 'new process' AS title, concat(service, ' ', worker, if(version = '', '', concat(' version ', version))) AS text, 'process' AS tags
+FROM processes
+WHERE $__timeFilter(first_seen)
+ORDER BY time
+LIMIT 200

@@ -1,0 +1,15 @@
+-- Percentiles of TTFT in seconds by prompt length and the time requests started in.
+SELECT $__timeInterval(fromUnixTimestamp64Nano(started_ns, 'UTC')) AS time, if(input_bucket = '', 'unknown', input_bucket) AS prompt, quantile(${percentile})(ttft_ns / 1e9) AS ttft
+FROM judged_requests(from_ns = toUnixTimestamp($__fromTime) * 1000000000, to_ns = toUnixTimestamp($__toTime) * 1000000000,
+    model = '', tenant = '', route = '', cohort = '', pool = '', worker = '', ${objectives:raw}) AS r
+WHERE isNotNull(ttft_ns)
+    AND $__conditionalAll(model IN (${model:singlequote}), $model)
+    AND $__conditionalAll(tenant IN (${tenant:singlequote}), $tenant)
+    AND $__conditionalAll(route IN (${route:singlequote}), $route)
+    AND $__conditionalAll(cohort IN (${cohort:singlequote}), $cohort)
+    AND $__conditionalAll(input_bucket IN (${input_bucket:singlequote}), $input_bucket)
+    AND $__conditionalAll(hasAny([toString(prefill_worker), toString(decode_worker)], [${worker:singlequote}]), $worker)
+    AND $__conditionalAll(hasAny([if(prefill_worker = '', '', 'prefill'), if(decode_worker = '', '', 'decode')], [${pool:singlequote}]), $pool)
+    AND $__conditionalAll([${objective_names:raw}][objective] IN (${objective:singlequote}), $objective)
+GROUP BY time, prompt
+ORDER BY time, prompt

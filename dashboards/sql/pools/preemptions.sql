@@ -1,0 +1,19 @@
+-- Preemptions a second, by pool.
+SELECT time, if(pool = '', 'unknown', pool) AS role, sum(level) AS value
+FROM
+(
+    SELECT time, pool, worker, sum(mean) AS level
+    FROM
+    (
+        SELECT $__timeInterval(at) AS time, pool, worker, series, part, avg(rate) AS mean
+        FROM pool_signals(from_ns = toUnixTimestamp($__fromTime) * 1000000000, to_ns = toUnixTimestamp($__toTime) * 1000000000, wanted = ['preemptions_total'])
+        WHERE isNotNull(rate)
+            AND $__conditionalAll(model IN (${model:singlequote}, ''), $model)
+            AND $__conditionalAll(pool IN (${pool:singlequote}), $pool)
+            AND $__conditionalAll(worker IN (${worker:singlequote}), $worker)
+        GROUP BY time, pool, worker, series, part
+    )
+    GROUP BY time, pool, worker
+)
+GROUP BY time, role
+ORDER BY time, role

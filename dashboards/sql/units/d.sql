@@ -1,0 +1,2 @@
+-- Days: Grafana's name of the unit, for columns that differ from their panel's.
+SELECT 'd' AS unit

@@ -1,0 +1,2 @@
+-- Requests a second: Grafana's name of the unit, for columns that differ from their panel's.
+SELECT 'reqps' AS unit

@@ -1,0 +1,2 @@
+-- Seconds: Grafana's name of the unit, for columns that differ from their panel's.
+SELECT 's' AS unit

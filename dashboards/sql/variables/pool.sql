@@ -1,0 +1,2 @@
+-- Roles that pools may have.
+SELECT arrayJoin(['prefill', 'decode', 'colocated', 'router']) AS pool

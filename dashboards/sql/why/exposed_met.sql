@@ -1,0 +1,23 @@
+-- Exposed time in seconds of each part of TTFT, of requests that met, at the chosen percentile of each part.
+SELECT time, part, value
+FROM
+(
+    SELECT $__timeInterval(fromUnixTimestamp64Nano(started_ns, 'UTC')) AS time, quantileForEach(${percentile})(exposed_ns) AS parts
+    FROM judged_requests(from_ns = toUnixTimestamp($__fromTime) * 1000000000, to_ns = toUnixTimestamp($__toTime) * 1000000000,
+    model = '', tenant = '', route = '', cohort = '', pool = '', worker = '', ${objectives:raw}) AS r
+    WHERE account = 'met' AND notEmpty(exposed_ns)
+        AND $__conditionalAll(model IN (${model:singlequote}), $model)
+        AND $__conditionalAll(tenant IN (${tenant:singlequote}), $tenant)
+        AND $__conditionalAll(route IN (${route:singlequote}), $route)
+        AND $__conditionalAll(cohort IN (${cohort:singlequote}), $cohort)
+        AND $__conditionalAll(input_bucket IN (${input_bucket:singlequote}), $input_bucket)
+        AND $__conditionalAll(hasAny([toString(prefill_worker), toString(decode_worker)], [${worker:singlequote}]), $worker)
+        AND $__conditionalAll(hasAny([if(prefill_worker = '', '', 'prefill'), if(decode_worker = '', '', 'decode')], [${pool:singlequote}]), $pool)
+        AND $__conditionalAll([${objective_names:raw}][objective] IN (${objective:singlequote}), $objective)
+    GROUP BY time
+)
+ARRAY JOIN
+    ['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer', 'decode_queue', 'kv_import',
+        'first_decode_step', 'network_streaming', 'retry', 'unattributed'] AS part,
+    arrayMap(ns -> ns / 1e9, parts) AS value
+ORDER BY time, indexOf(['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer', 'decode_queue', 'kv_import', 'first_decode_step', 'network_streaming', 'retry', 'unattributed'], part)

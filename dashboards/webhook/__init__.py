@@ -1,0 +1,1 @@
+"""Receives Alertmanager's webhook and says why the alert fires."""
