@@ -1,6 +1,6 @@
 """What the pools were doing, rebuilt from timelines: who waited and ran where, and whether it had room.
 
-By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service time, whatever the arrivals.
+By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service, whatever the arrivals.
 """
 
 from dataclasses import dataclass
@@ -63,8 +63,8 @@ class Pools:
     def room_wait(self) -> tuple[Floats, Floats]:
         """From when to when each request waited for room on decode, and for nothing else.
 
-        Where decode has a request while prefill still computes it, and keeps it until after that, it waits for
-        the prompt first: only what comes after the prompt's end is a wait for room.
+        Where decode has a request while prefill still computes it, and keeps it until after that, it waits
+        for the prompt first: only what comes after the prompt's end is a wait for room.
         """
         r = self.requests
         since, until, prompt = r.began("decode_queue"), r.ended("decode_queue"), r.ended("prefill_compute")
@@ -191,8 +191,8 @@ class Pools:
     def decode_kv_full(self, workers: Codes, at: Floats) -> Flags:
         """Whether each decode worker's cache is full of requests that run there.
 
-        Where decode makes room before prefill computes, its gauge is high because of prefill's backlog: what is
-        held for requests that have arrived must be most of it.
+        Where decode makes room before prefill computes, its gauge is high because of prefill's backlog: what
+        is held for requests that have arrived must be most of it.
         """
         used = self.kv_used(workers, at)
         arrived = self.decode_held.level(workers, at) / self.kv_capacity(workers)

@@ -26,7 +26,7 @@ def late_requests(s: Situation) -> Flags:
 
 
 def beside(s: Situation) -> Floats:
-    """Streams that ran while their worker recomputed prompts whose lease had ended, for most of those prompts."""
+    """Streams that ran while their worker recomputed prompts, most of which had lost their lease."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
     expired = s.pools.local_prompts(late_requests(s)).mean(s.decode_worker, since, until)
     every = s.pools.decode_local_prompts.mean(s.decode_worker, since, until)
@@ -64,8 +64,8 @@ BESIDE = Rule(
     ("first_decode_step", "tpot.running"),
     beside,
     explain,
-    "Lengthen the lease beyond the longest hand-off (or renew it by heartbeat): prompts whose KV was given back are "
-    "recomputed on decode and slow its streams.",
+    "Lengthen the lease beyond the longest hand-off (or renew it by heartbeat): prompts whose KV was given "
+    "back are recomputed on decode and slow its streams.",
     needs=("kv_publish", "kv_release", "pd.local_prompt_tokens"),
     excludes="recomputation after other failures",
 )
