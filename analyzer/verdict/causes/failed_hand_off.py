@@ -48,14 +48,10 @@ def stale_producers(s: Situation) -> set[int]:
 
 
 def _consumer_replaced(s: Situation) -> bool:
-    """Whether a decode process started after the window's first hand-offs."""
+    """Whether a decode process is known to have been started anew, or started after the first hand-offs."""
     begun = float(s.requests.start.min()) if len(s.requests) else 0.0
-    return any(
-        start > begun
-        for code in s.pools.decode_workers.tolist()
-        if (worker := s.loaded.workers.get(int(code)))
-        for start in worker.starts
-    )
+    workers = (s.loaded.workers.get(int(code)) for code in s.pools.decode_workers.tolist())
+    return any(w is not None and (len(w.starts) > 1 or any(t > begun for t in w.starts)) for w in workers)
 
 
 def stale(s: Situation) -> Floats:
