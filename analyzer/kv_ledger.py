@@ -147,8 +147,9 @@ def _late_reads(t: Transfers) -> Flags:
     after_release = np.isfinite(t.expired) & (done > t.expired)
     renewed_enough = ~np.isfinite(t.lease_end) | (done <= t.lease_end)
     freed_on_read = t.freed_why == Freed.IMPORTED
-    outlived = ~renewed_enough & ~freed_on_read & (t.freed_why != Freed.NO)
-    found: Flags = np.isfinite(done) & (after_release | outlived)
+    found: Flags = np.isfinite(done) & (
+        after_release | (~renewed_enough & ~freed_on_read & (t.freed_why != Freed.NO))
+    )
     return found
 
 

@@ -1,7 +1,6 @@
 """What the pools were doing, rebuilt from timelines: who waited and ran where, and whether it had room.
 
-By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service time,
-whatever the arrivals.
+By Little's law mean waiting ÷ mean running of a worker is mean wait ÷ mean service, whatever the arrivals.
 """
 
 from dataclasses import dataclass
@@ -129,8 +128,9 @@ class Pools:
         for signal in ("running", "queue_depth", "kv_used_fraction"):
             if self.readings.series(signal, worker) is not None:
                 alive = np.isfinite(self.readings.read(signal, codes, at))
-                down: Flags = self.readings.read("up", codes, at) == 0
-                return alive & ~down
+                down = self.readings.read("up", codes, at) == 0
+                found: Flags = alive & ~down
+                return found
         r = self.requests
         own = np.sort(r.start[(r.prefill_worker == worker) | (r.decode_worker == worker)])
         since, until = np.searchsorted(own, at - SERVED_AROUND_S), np.searchsorted(own, at + SERVED_AROUND_S)
@@ -183,7 +183,7 @@ class Pools:
         flat = long_wait & (derived >= AT_CAP * 0.9 * peak) & (peak >= 2)
         known = np.isfinite(used) | np.isfinite(running)
         others = self.decode_waiting.mean(workers, since, until) - 1.0
-        long_line = until - since > max(1.0, LONG_WAIT_STEPS * self.step_time)
+        long_line = until - since > max(0.25, LONG_WAIT_STEPS * self.step_time)
         in_line = long_line & (others >= 1.0) & (derived >= np.maximum(1.0, ALIVE_LEAST * peak))
         said = by_kv | by_slots | in_line
         return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known

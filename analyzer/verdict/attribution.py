@@ -18,7 +18,7 @@ from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats, Index
 from analyzer.verdict.vocabulary import Cause
 from collector.phases import TTFT_PARTS
 
-TRIFLE = 0.03
+TRIFLE = 0.1
 """A cause with less of a miss is left out of it, and the others fill its place."""
 SIGNIFICANT = 0.04
 """A cause of less than this share of the objective's TTFT is scatter that any request has."""

@@ -75,6 +75,12 @@ class Diagnosis:
 def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) -> Diagnosis:
     """Diagnose a window. now_ns: the time of the question; nothing is taken to have happened later."""
     loaded = load(store, scope, objectives)
+    # nan is "not known" throughout: what is computed from it is not known either, without a warning
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _diagnose(loaded, objectives, now_ns)
+
+
+def _diagnose(loaded: Loaded, objectives: Objectives, now_ns: int) -> Diagnosis:
     s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
     attribution = attribute(s)
     counts = _counts(s)

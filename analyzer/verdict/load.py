@@ -13,7 +13,7 @@ from analyzer.signals.histograms import HistogramSummary
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.readings import SIGNALS, Readings
-from analyzer.verdict.tables import ClockOffset, Codes, Index, Requests, Transfers, Worker, table_fields
+from analyzer.verdict.tables import ClockOffset, Codes, Requests, Transfers, Worker, table_fields
 from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
@@ -47,6 +47,15 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True)
+class Silent:
+    """A metric that read nothing but 0, and how often."""
+
+    metric: str
+    worker: str
+    points: int
+
+
+@dataclass(frozen=True)
 class Loaded:
     """Everything about one window."""
 
@@ -61,6 +70,9 @@ class Loaded:
     increases: list[Increase]
     histograms: list[HistogramSummary]
     clocks: list[ClockOffset]
+    silent: list[Silent]
+    nesting: tuple[int, int]
+    """Spans under others than the request's, and how many of them begin after those ended; of a sample."""
     superseded: Raw
     """worker, since, until of prompts computed for attempts that were given up."""
 
@@ -92,6 +104,8 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         increases(store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})),
         histograms(store.rows(_signals_sql("histograms"), {**span, "metrics": []})),
         _clocks(store, scope, {*_codes(requests), *transfers.producer.tolist()}, workers),
+        [Silent(**row) for row in store.rows(read_sql(__file__, "sql/silent"), span)],
+        _nesting(store, {**window, "from_ns": scope.from_ns}),
         _superseded(store, window, requests, scope.from_ns),
     )
 
@@ -182,15 +196,16 @@ def _transfers(raw: Raw, requests: Requests, origin_ns: int) -> Transfers:
     found = Transfers(
         **{name: given[name] if name in given else raw[name] for name in table_fields(Transfers)}
     )
-    return take(found, np.flatnonzero(found.request >= 0))
+    kept: Transfers = take(found, np.flatnonzero(found.request >= 0))
+    return kept
 
 
-def take(table: Transfers, rows: Index) -> Transfers:
+def take(table: Any, rows: np.ndarray) -> Any:
     """Return some rows of a table."""
-    return Transfers(**{name: getattr(table, name)[rows] for name in table_fields(Transfers)})
+    return type(table)(**{name: getattr(table, name)[rows] for name in table_fields(type(table))})
 
 
-def positions(keys: Codes, wanted: Codes) -> Index:
+def positions(keys: Codes, wanted: Codes) -> np.ndarray:
     """Row of `keys` (rows, 2) that equals each row of `wanted`; -1 when there is none."""
     if not len(keys) or not len(wanted):
         return np.full(len(wanted), -1, np.intp)
@@ -235,6 +250,11 @@ def _add_process(out: dict[int, Worker], row: Mapping[str, Any], origin_ns: int)
         tuple(sorted({*before.versions, *([row["version"]] if row["version"] else [])})),
         {**before.agreed, **agreed},
     )
+
+
+def _nesting(store: Columns, window: Mapping[str, Any]) -> tuple[int, int]:
+    row = store.rows(read_sql(__file__, "sql/nesting"), window)[0]
+    return int(row["children"]), int(row["outside"])
 
 
 def _codes(requests: Requests) -> set[int]:

@@ -7,7 +7,7 @@ import numpy as np
 from analyzer.kv_ledger import State
 from analyzer.verdict.load import Columns
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Codes, Outcome
+from analyzer.verdict.tables import Outcome
 from collector.sql import read_sql
 
 MOST = 1000
@@ -122,8 +122,8 @@ def _known(value: float) -> float | None:
 
 def key_text(s: Situation, row: int) -> str:
     """request_key as 32 hex digits."""
-    key: Codes = s.requests.key[row]
-    return key.astype("<u8").tobytes().hex()
+    halves = s.requests.key[row].astype("<u8")
+    return bytes(halves.tobytes()).hex()
 
 
 def _ids(store: Columns, s: Situation, rows: np.ndarray) -> dict[int, str]:

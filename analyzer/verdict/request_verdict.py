@@ -12,7 +12,7 @@ from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.load import positions
 from analyzer.verdict.missing import Missing, missing_signals
 from analyzer.verdict.summary import SHORT
-from analyzer.verdict.tables import PHASE, Account, ClockOffset, Index
+from analyzer.verdict.tables import PHASE, Account, ClockOffset
 from analyzer.verdict.vocabulary import Cause
 
 
@@ -55,10 +55,10 @@ def shares_of(found: Diagnosis, key: str) -> dict[str, float] | None:
     return {str(CAUSES[c]): round(float(shares[c]), 4) for c in ordered.tolist() if shares[c] > 0}
 
 
-def keys_with(found: Diagnosis, cause: Cause) -> Index:
+def keys_with(found: Diagnosis, cause: Cause) -> np.ndarray:
     """Rows of the requests whose primary cause it is."""
     primary = found.attribution.primary
-    rows: Index = found.situation.rows[primary == COLUMN[cause]]
+    rows: np.ndarray = found.situation.rows[primary == COLUMN[cause]]
     return rows
 
 

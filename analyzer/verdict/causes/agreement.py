@@ -18,12 +18,9 @@ def differences(one: Worker | None, other: Worker | None) -> list[str]:
 def differing_pairs(s: Situation, producers: Codes, consumers: Codes) -> Flags:
     """Whether each pair differs."""
     out = np.zeros(len(producers), bool)
-    pairs: Codes = (
-        np.unique(np.column_stack([producers, consumers]), axis=0)
-        if len(producers)
-        else np.zeros((0, 2), np.uint64)
-    )
-    for producer, consumer in pairs:
+    if not len(producers):
+        return out
+    for producer, consumer in np.unique(np.column_stack([producers, consumers]), axis=0):
         workers = s.loaded.workers
         if differences(workers.get(int(producer)), workers.get(int(consumer))):
             out |= (producers == producer) & (consumers == consumer)

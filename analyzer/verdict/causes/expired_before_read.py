@@ -12,9 +12,9 @@ from analyzer.verdict.vocabulary import Cause
 
 def late(s: Situation) -> Flags:
     """Missed requests whose KV was read late, or had to be recomputed as its lease had ended."""
-    recomputed: Flags = (s.of(s.requests.local_prompt_tokens) > 0) & s.of(late_requests(s))
-    read_late: Flags = np.nan_to_num(s.of_hand_off(s.ledger.late_read.astype(np.float64))) > 0
-    return recomputed | read_late
+    recomputed = (s.of(s.requests.local_prompt_tokens) > 0) & s.of(late_requests(s))
+    found: Flags = recomputed | (np.nan_to_num(s.of_hand_off(s.ledger.late_read.astype(np.float64))) > 0)
+    return found
 
 
 def late_requests(s: Situation) -> Flags:
@@ -26,7 +26,7 @@ def late_requests(s: Situation) -> Flags:
 
 
 def beside(s: Situation) -> Floats:
-    """Streams that ran while their worker recomputed prompts, most of them because their lease had ended."""
+    """Streams that ran while their worker recomputed prompts, most of which had lost their lease."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
     expired = s.pools.local_prompts(late_requests(s)).mean(s.decode_worker, since, until)
     every = s.pools.decode_local_prompts.mean(s.decode_worker, since, until)

@@ -48,14 +48,10 @@ def stale_producers(s: Situation) -> set[int]:
 
 
 def _consumer_replaced(s: Situation) -> bool:
-    """Whether a decode process started after the window's first hand-offs."""
+    """Whether a decode process is known to have been started anew, or started after the first hand-offs."""
     begun = float(s.requests.start.min()) if len(s.requests) else 0.0
-    return any(
-        start > begun
-        for code in s.pools.decode_workers.tolist()
-        if (worker := s.loaded.workers.get(int(code)))
-        for start in worker.starts
-    )
+    workers = (s.loaded.workers.get(int(code)) for code in s.pools.decode_workers.tolist())
+    return any(w is not None and (len(w.starts) > 1 or any(t > begun for t in w.starts)) for w in workers)
 
 
 def stale(s: Situation) -> Floats:
@@ -67,11 +63,12 @@ def expired(s: Situation) -> Floats:
     """Failed requests whose lease ended while their decode leg was there to read it."""
     t = s.transfers
     ended = np.isfinite(t.expired) | (t.status == Status.EXPIRED)
-    asked = np.isfinite(t.asked) | np.isfinite(t.import_start) | np.isfinite(t.reserved)
+    asked = np.isfinite(t.asked) | np.isfinite(t.import_start) | (t.status == Status.EXPIRED)
     r = s.requests
-    decoded = np.isfinite(r.ended("decode_queue")) & (r.ended("decode_queue") >= r.ended("prefill_compute"))
+    queued = r.began("decode_queue")[t.request] > t.published
+    waited = queued & (r.ended("decode_queue")[t.request] >= t.expired)
     own = np.zeros(len(r), bool)
-    own[t.request[ended & (asked | decoded[t.request])]] = True
+    own[t.request[ended & (asked | waited)]] = True
     return where(s.failed & own[s.rows])
 
 

@@ -20,6 +20,7 @@ from analyzer.verdict.vocabulary import Cause
 WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where in a wait the gauge is read: it ends as room is found, when the gauge has fallen again."""
 LIVE_SHARE = 0.6
+POSSIBLE = 1.1
 LEAST_OF_CAPACITY = 0.3
 MOST = 0.5
 """Share of a cache's content, or of its capacity, from which on orphans are what fills it."""
@@ -68,7 +69,8 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     full = (used >= FULL_KV - 0.1) | ((held + alive) / capacity >= FULL_KV - 0.2) | still(s, on_decode)
     full |= ~np.isfinite(used) & ~np.isfinite(capacity)
     if on_decode:
-        full &= ~live_is_most(s)
+        # what waits in line has an id already: more than the cache can hold is not held
+        full &= ~live_is_most(s) & ~(held > POSSIBLE * capacity)
     # where decode stands still beside its queue, whatever holds its room without running is to blame
     least = np.where(still(s, on_decode), MOST / 2, MOST) if on_decode else np.full(len(held), MOST)
     most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY * least / MOST, True)

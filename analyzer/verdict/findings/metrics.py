@@ -17,6 +17,7 @@ from analyzer.verdict.situation import Situation
 OFF_BY = 2.0
 """From this factor on, a mean differs from what the spans show by more than rounding and sampling."""
 BLIND = 3.0
+ENOUGH_MOVED = 20
 WAITING_PARTS = ("", "bootstrap", "prealloc", "transfer", "deferred", "capacity")
 
 
@@ -128,6 +129,23 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
                 None,
                 number("reported_over_true", ratio, "ratio"),
             )
+    return None
+
+
+def metric_dead(s: Situation, _: Attribution) -> Finding | None:
+    """A metric of hand-offs, or of a queue, that stays at 0 while the spans show that it must move."""
+    moved = int(np.isfinite(s.transfers.seconds).sum())
+    waiting = [s.pools.prefill_waiting, s.pools.decode_waiting]
+    at = np.linspace(0.0, max(s.horizon, 1.0), 50)
+    queued = max(float(occupancy.total(at).mean()) for occupancy in waiting)
+    for item in s.loaded.silent:
+        about_transfers = any(
+            word in item.metric.lower() for word in ("transfer", "xfer", "nixl", "mooncake")
+        )
+        if (about_transfers and moved >= ENOUGH_MOVED) or (not about_transfers and queued >= 2.0):
+            seen = f"{moved} transfers" if about_transfers else f"{queued:.1f} requests waiting"
+            detail = f"{item.metric} reads 0 at all of {item.points} readings while the spans show {seen}"
+            return Finding("metric_dead", "warning", detail)
     return None
 
 

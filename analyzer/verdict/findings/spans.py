@@ -12,6 +12,7 @@ GAP_SHARE = 0.1
 GAP_S = 0.05
 """A gap is worth naming from this share of TTFT and this many seconds on, at the median of those with one."""
 ROUTER_OFF_S = 1.0
+ENOUGH_CHILDREN = 20
 
 
 def late_spans(s: Situation, _: Attribution) -> Finding | None:
@@ -60,6 +61,17 @@ def _where(s: Situation, rows: np.ndarray) -> str:
     gap = r.exposed[rows, PART["unattributed"]]
     between = np.nan_to_num(begins - ends) >= 0.5 * gap
     return "between prefill's end and the first decode step" if between.mean() > 0.5 else "in its course"
+
+
+def span_nesting_quirk(s: Situation, _: Attribution) -> Finding | None:
+    """Spans that begin after the span they lie under has ended: nesting says nothing about time here."""
+    children, outside = s.loaded.nesting
+    if children < ENOUGH_CHILDREN or outside < 0.5 * children:
+        return None
+    detail = (
+        f"{outside} of {children} nested spans begin after their parent ended; nesting is not read as time"
+    )
+    return Finding("span_nesting_quirk", "info", detail)
 
 
 def clock_skew(s: Situation, _: Attribution) -> Finding | None:

@@ -1,0 +1,272 @@
+"""Each finding where it holds, and none where nothing does."""
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from analyzer.signals import HistogramSummary, Increase
+from analyzer.verdict.attribution import attribute
+from analyzer.verdict.findings import find
+from analyzer.verdict.load import Silent
+from analyzer.verdict.tables import ClockOffset, Freed, Outcome, Status
+from tests.paths import SHARED
+from tests.verdict.build import HEALTHY, World, healthy
+
+
+def found(world: World) -> set[str]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = world.situation()
+        return {item.finding for item in find(s, attribute(s))}
+
+
+def histogram(
+    metric: str, pool: str, count: int, total: float, bounds: tuple[float, ...], buckets: tuple[int, ...]
+) -> HistogramSummary:
+    return HistogramSummary(
+        pool, "w", "m", metric, "s" if metric.endswith("_seconds") else "", count, total, bounds, buckets, 0
+    )
+
+
+def increase(signal: str, worker: str, value: float, part: str = "") -> Increase:
+    return Increase("decode", worker, "m", signal, part, signal, value, 60.0, 0, 0, 0, 0)
+
+
+def late_reads(world: World) -> None:
+    row = world.request(300, HEALTHY | {"decode_queue": 40.0})
+    world.hand_off(
+        row,
+        published=300.33,
+        lease_end=330.33,
+        asked=340.0,
+        moved=341.0,
+        freed=330.34,
+        expired=330.34,
+        freed_why=Freed.EXPIRED,
+    )
+
+
+def held_for_ever(world: World) -> None:
+    row = world.request(10, {"prefill_compute": 0.3}, outcome=Outcome.CANCELLED, account=2, lasted=1.0)
+    world.hand_off(row, published=10.3, lease_end=40.3)
+
+
+def failed(world: World) -> None:
+    row = world.request(10, HEALTHY, local_prompt_tokens=1000.0)
+    world.hand_off(row, published=10.3, asked=10.3, moved=11.0, status=Status.FAILED)
+
+
+def sent_again(world: World) -> None:
+    row = world.request(10, HEALTHY)
+    world.hand_off(row, published=10.3, asked=10.3, moved=10.4, status=Status.OK, already_held_tokens=800.0)
+
+
+def no_transfers(world: World) -> None:
+    world.rows.clear()
+    world.hand_offs.clear()
+    for number in range(30):
+        world.request(number, {p: d for p, d in HEALTHY.items() if p != "kv_transfer"})
+
+
+def decode_down(world: World) -> None:
+    world.gauge("up", "decode-0", [(0.0, 1.0), (100.0, 1.0), (110.0, 0.0), (300.0, 0.0)])
+
+
+def stuck(world: World) -> None:
+    world.request(10, {"router_queue": 0.01, "prefill_queue": 300.0}, outcome=Outcome.TIMEOUT, tpot=None)
+
+
+def slow_pairs(world: World) -> None:
+    for number in range(64):
+        pre, dec = f"prefill-{number % 4}", f"decode-{number // 4 % 4}"
+        took = 0.2 if number % 4 == number // 4 % 4 else 0.09
+        for again in range(6):
+            start = 5.0 * number + 0.5 * again
+            row = world.request(start, HEALTHY | {"kv_transfer": took}, prefill_worker=pre, decode_worker=dec)
+            world.hand_off(
+                row,
+                published=start,
+                asked=start,
+                moved=start + took,
+                imported=start + took,
+                status=Status.OK,
+                producer=pre,
+                consumer=dec,
+            )
+
+
+def sides_differ(world: World) -> None:
+    world.worker("prefill-0", agreed={"kv_dtype": "fp8"})
+    world.worker("decode-0", agreed={"kv_dtype": "bf16"})
+
+
+def renamed(world: World) -> None:
+    row = world.request(10, HEALTHY)
+    world.hand_off(row, published=10.3, freed=11.0, freed_why=Freed.ABORTED)
+    world.hand_off(row, asked=10.4, moved=10.5, imported=10.5, status=Status.OK)
+
+
+def one_id(world: World) -> None:
+    for _ in range(2):
+        world.request(10, HEALTHY, request_id="same")
+
+
+def gap(world: World) -> None:
+    for number in range(10):
+        world.request(number, spans={"prefill_compute": (0, 0.3), "first_decode_step": (3.0, 3.02)})
+
+
+def masked(world: World) -> None:
+    for number in range(5):
+        world.request(number, HEALTHY, masked=True, answered=False, account=1)
+
+
+def storm(world: World) -> None:
+    for number in range(40):
+        world.request(
+            90 + number / 10, {"router_queue": 0.01}, outcome=Outcome.CANCELLED, account=2, lasted=1.0
+        )
+
+
+def engine_ttft(world: World) -> None:
+    world.histograms.append(
+        histogram("vllm:time_to_first_token_seconds", "prefill", 100, 5.0, (1.0,), (100, 0))
+    )
+
+
+def blind_queue(world: World) -> None:
+    for number in range(100):
+        world.request(300 + number / 10, HEALTHY | {"prefill_queue": 20.0})
+    world.gauge("queue_depth", "prefill-0", [(float(at), 0.0) for at in range(300, 330, 2)])
+
+
+def wrong_work(world: World) -> None:
+    world.increases.append(increase("prompt_tokens_total", "decode-0", 5e5))
+
+
+def impossible(world: World) -> None:
+    for row in world.hand_offs:
+        row["link_gb_s"] = 50.0
+    world.histograms.append(
+        histogram("sglang:kv_transfer_speed_gb_s", "prefill", 100, 11000.0, (500.0,), (100, 0))
+    )
+
+
+def other_window(world: World) -> None:
+    world.histograms.append(
+        histogram("sglang:kv_transfer_latency_ms", "prefill", 100, 40.0, (50.0,), (100, 0))
+    )
+
+
+def saturated(world: World) -> None:
+    world.histograms.append(histogram("vllm:nixl_xfer_time_seconds", "decode", 100, 2.0, (0.005,), (3, 97)))
+
+
+def idle_prefill(world: World) -> None:
+    for number in range(20):
+        world.request(300 + number, HEALTHY | {"decode_queue": 8.0})
+    world.steady("kv_used_fraction", "decode-0", 0.98)
+    world.steady("kv_used_fraction", "prefill-0", 0.1)
+
+
+def gated(world: World) -> None:
+    for number in range(40):
+        world.request(
+            number,
+            spans={
+                "decode_queue": (0.0, 1.0),
+                "prefill_queue": (0.0, 1.0),
+                "prefill_compute": (1.0, 1.3),
+                "first_decode_step": (1.3, 1.32),
+            },
+        )
+
+
+def drift(world: World) -> None:
+    world.rows.clear()
+    world.hand_offs.clear()
+    for number in range(200):
+        world.request(number, HEALTHY | {"prefill_compute": 0.1 if number < 90 else 0.3})
+
+
+def dead(world: World) -> None:
+    world.silent.append(Silent("sglang:kv_transfer_speed_gb_s", "prefill-0", 60))
+
+
+def skewed(world: World) -> None:
+    world.clocks.append(ClockOffset("prefill-0", 0, 5_000_000_000, 4_900_000_000, 5_100_000_000, False))
+
+
+def nested_oddly(world: World) -> None:
+    world.nesting = (200, 200)
+
+
+CASES: dict[str, Callable[[World], None]] = {
+    "stale_kv_read_risk": late_reads,
+    "lease_too_short": late_reads,
+    "lease_not_enforced": held_for_ever,
+    "failed_transfers": failed,
+    "redundant_transfer": sent_again,
+    "no_transfers_observed": no_transfers,
+    "decode_crash": decode_down,
+    "no_progress_while_healthy": stuck,
+    "path_specific": slow_pairs,
+    "compatibility_mismatch": sides_differ,
+    "id_mismatch": renamed,
+    "request_id_collision": one_id,
+    "unattributed_gap": gap,
+    "success_status_masks_failure": masked,
+    "router_span_unreliable": masked,
+    "abort_storm": storm,
+    "ttft_definition_mismatch": engine_ttft,
+    "metric_blind_spot": blind_queue,
+    "metric_counts_wrong_work": wrong_work,
+    "impossible_rate": impossible,
+    "metric_window_mismatch": other_window,
+    "histogram_saturated": saturated,
+    "idle_pool": idle_prefill,
+    "prealloc_backpressure": gated,
+    "baseline_drift": drift,
+    "metric_dead": dead,
+    "clock_skew": skewed,
+    "span_nesting_quirk": nested_oddly,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_finding_is_made_where_it_holds(name: str) -> None:
+    world = World()
+    healthy(world)
+    CASES[name](world)
+    assert name in found(world)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("late_spans", "late_spans"),
+        ("duplicate_records", "duplicate_spans"),
+        ("trace_split", "joined_by_id"),
+        ("impossible_duration", "impossible"),
+    ],
+)
+def test_what_assembly_noted_is_reported(name: str, column: str) -> None:
+    world = World()
+    healthy(world)
+    world.rows[3][column] = 1
+    assert name in found(world)
+
+
+def test_every_finding_of_the_vocabulary_is_shown_here() -> None:
+    noted = {"late_spans", "duplicate_records", "trace_split", "impossible_duration"}
+    listed = json.loads((SHARED / "design/vocabulary.json").read_text())["findings"]
+    assert {*CASES, *noted} == set(listed)
+
+
+def test_a_healthy_window_has_no_findings() -> None:
+    world = World()
+    healthy(world)
+    for signal, value in (("kv_used_fraction", 0.4), ("running", 1.0)):
+        world.steady(signal, "decode-0", value)
+    assert found(world) == set()
