@@ -71,8 +71,8 @@ class World:
         spans: Mapping[str, tuple[float, float]] | None = None,
         **given: Any,
     ) -> int:
-        """Add a request; phases follow each other (`durations`, pull order) or lie where `spans` says (from its
-        start). `tpot`, `output` say how it decodes. Returns its row.
+        """Add a request; phases follow each other (`durations`, pull order) or lie where `spans` says (from
+        its start). `tpot`, `output` say how it decodes. Returns its row.
         """
         placed: dict[str, tuple[float, float]] = {}
         at = 0.0
