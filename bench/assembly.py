@@ -18,7 +18,8 @@ from pathlib import Path
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from analyzer.assemble.assembler import DEFAULT_ROLES, Assembler
-from analyzer.assemble.oracle import Span, assemble, read_spans
+from analyzer.assemble.oracle import assemble
+from analyzer.assemble.oracle_spans import Span, read_spans
 from collector.engines import ADAPTERS
 from collector.phases import Phase
 from collector.store import Store
