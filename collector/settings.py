@@ -68,7 +68,7 @@ SETTINGS: tuple[Setting, ...] = (
         "tenant_tokens",
         None,
         "path",
-        "YAML file of tenants and the hashes of their tokens, for sending telemetry.",
+        "YAML file of tenants and the hashes of their tokens, for sending and reading.",
     ),
     Setting("tls_cert", None, "path", "Certificate (PEM) of both OTLP listeners; needs tls_key."),
     Setting("tls_key", None, "path", "Private key (PEM) of tls_cert."),
@@ -102,6 +102,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_workers", 10_000, "names", "Distinct workers in a day; further ones become __other__."),
     Setting("import_max_bytes", 4 << 30, "bytes", "Largest file that POST /api/v1/import takes."),
     Setting("body_max_bytes", 1 << 20, "bytes", "Largest body of every other REST call."),
+    Setting(
+        "api_calls_per_s", None, "calls", "REST calls a token (or address) may make a second; unlimited."
+    ),
     Setting("query_threads", 8, "threads", "REST queries that run at once."),
 )
 
@@ -162,18 +165,17 @@ class Settings:
     max_workers: int = 10_000
     import_max_bytes: int = 4 << 30
     body_max_bytes: int = 1 << 20
+    api_calls_per_s: int | None = None
     query_threads: int = 8
 
     def refuse_open_listeners(self) -> None:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
         for name in ("api", "otlp_grpc", "otlp_http", "clickhouse_http"):
             address = getattr(self, name)
-            guarded = self.token or (name.startswith("otlp") and self.tenant_tokens)
-            if address and not address.loopback and not guarded:
-                tokens = "" if not name.startswith("otlp") else f" or {ENV_PREFIX}TENANT_TOKENS"
+            if address and not address.loopback and not (self.token or self.tenant_tokens):
                 raise ConfigError(
                     f"{name} would listen on {address}, which other machines can reach, without a token; "
-                    f"set {ENV_PREFIX}TOKEN{tokens}, or listen on 127.0.0.1"
+                    f"set {ENV_PREFIX}TOKEN or {ENV_PREFIX}TENANT_TOKENS, or listen on 127.0.0.1"
                 )
         if bool(self.tls_cert) != bool(self.tls_key) or (self.tls_client_ca and not self.tls_cert):
             raise ConfigError("tls_cert and tls_key go together, and tls_client_ca needs both")
@@ -215,7 +217,27 @@ def _from_file(path: Path) -> dict[str, tuple[object, str]]:
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[object, str]]:
     """Other PDSCOPE_* variables are let be: Kubernetes sets some for every service of that name."""
     known = {setting.env: setting.name for setting in SETTINGS}
-    return {known[name]: (value, name) for name, value in environ.items() if name in known and value != ""}
+    found: dict[str, tuple[object, str]] = {
+        known[name]: (value, name) for name, value in environ.items() if name in known and value != ""
+    }
+    for setting in SETTINGS:
+        file = environ.get(f"{setting.env}_FILE", "") if setting.unit == "text" else ""
+        if file and setting.name in found:
+            raise ConfigError(f"{setting.env} and {setting.env}_FILE are both set: leave one out")
+        if file:
+            found[setting.name] = (_secret_in(Path(file), f"{setting.env}_FILE"), f"{setting.env}_FILE")
+    return found
+
+
+def _secret_in(path: Path, source: str) -> str:
+    """What a file of one secret holds, without the line's end: as container platforms mount them."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(1 << 16).rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{source}: cannot read {path}: {getattr(error, 'strerror', None) or 'not UTF-8'}"
+        ) from error
 
 
 def _checked(setting: Setting, value: object, source: str) -> object:

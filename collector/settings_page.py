@@ -18,7 +18,8 @@ setting and where it came from.
 """
 
 _TAIL = """
-A secret has no flag, because every user of a machine can read command lines.
+A secret has no flag, because every user of a machine can read command lines. A text may
+come from a file: `PDSCOPE_TOKEN_FILE`, `PDSCOPE_STORE_FILE`.
 
 ```yaml
 # pdscope.yaml, for `pdscope serve --config pdscope.yaml`

@@ -14,6 +14,7 @@ from analyzer.api.guard import Guard
 from analyzer.api.metrics import CallMetrics, StoreSize
 from analyzer.api.services import Services
 from analyzer.web.serve import mount
+from collector.tokens import Tokens
 
 PREFIX = "/api/v1"
 
@@ -56,7 +57,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     failures: dict[int | str, dict[str, Any]] = {
-        status: {"model": ErrorBody} for status in (400, 401, 404, 413, 422, 503)
+        status: {"model": ErrorBody} for status in (400, 401, 403, 404, 413, 422, 429, 503)
     }
     for routes in (
         slo.router,
@@ -74,9 +75,11 @@ def create_app(services: Services) -> FastAPI:
     settings = services.settings
     app.add_middleware(
         Guard,
-        token=settings.token,
+        tokens=Tokens(settings.token, services.grants),
         body_max_bytes=settings.body_max_bytes,
         import_max_bytes=settings.import_max_bytes,
+        calls_per_s=settings.api_calls_per_s,
+        audit=services.audit,
     )
     app.add_middleware(CallMetrics, registry=services.registry)
     services.registry.register(StoreSize(services.store))

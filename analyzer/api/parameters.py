@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 
 from analyzer.api.errors import BadParameter
+from analyzer.api.readers import Reader
 from analyzer.api.services import Services
 from analyzer.api.times import parse_instant
 from analyzer.slo.objectives import Objectives
@@ -24,6 +25,13 @@ def services(request: Request) -> Services:
     """Return the services of the application that answers."""
     found = request.app.state.services
     assert isinstance(found, Services)
+    return found
+
+
+def reader(request: Request) -> Reader:
+    """Return who asks, as the guard found."""
+    found = request.state.reader
+    assert isinstance(found, Reader)
     return found
 
 
@@ -60,11 +68,11 @@ def question(
 ) -> Question:
     """Check the shared parameters. A request belongs to the window in which it started.
 
-    Raises BadParameter naming the parameter.
+    Raises BadParameter naming the parameter, Forbidden for another tenant than the caller's token reads.
     """
     labels = {
         "model": model,
-        "tenant": tenant,
+        "tenant": reader(request).tenant_asked(tenant or ""),
         "route": route,
         "cohort": cohort,
         "pool": pool,
@@ -83,6 +91,7 @@ def question(
 
 Asked = Annotated[Question, Depends(question)]
 Provided = Annotated[Services, Depends(services)]
+Asking = Annotated[Reader, Depends(reader)]
 
 
 def _window(from_: str | None, to: str | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from analyzer.api import request_causes, request_rows, request_shape
 from analyzer.api.errors import BadParameter, NotFound
 from analyzer.api.models import RequestDetailModel, RequestsModel
-from analyzer.api.parameters import Asked, Provided
+from analyzer.api.parameters import Asked, Asking, Provided
 from analyzer.api.request_rows import Filter
 from analyzer.verdict.desk import FRESH_S
 from analyzer.verdict.vocabulary import Cause
@@ -65,11 +65,13 @@ def one_request(
     ],
     asked: Asked,
     services: Provided,
+    asking: Asking,
 ) -> Response | RequestDetailModel:
     """Find one request by any of its ids, whenever it was; of the common parameters the objective counts."""
     if "\0" in id_:
         raise BadParameter("id: must not contain NUL", "id")
-    rows = request_rows.matching(services.store, asked.objectives, id_)
+    found = request_rows.matching(services.store, asked.objectives, id_)
+    rows = [row for row in found if asking.sees(row["tenant"])]
     if not rows:
         raise NotFound(f"no request with key, request id, client request id or trace id {id_[:128]!r}", "id")
     if len(rows) == 1:
@@ -77,5 +79,5 @@ def one_request(
         row = request_rows.timeline(services.store, rows[0])
         return request_shape.detail(row, asked.objectives, verdict, clocks)
     shown = [request_shape.request(row, asked.objectives) for row in rows]
-    found = RequestsModel(requests=shown, next_cursor=None, total=len(shown))
-    return JSONResponse(found.model_dump(mode="json"), 300)
+    several = RequestsModel(requests=shown, next_cursor=None, total=len(shown))
+    return JSONResponse(several.model_dump(mode="json"), 300)

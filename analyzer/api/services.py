@@ -8,11 +8,13 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
+from analyzer.api.audit import AuditLog
 from analyzer.slo.objectives import Objectives
 from analyzer.verdict.desk import Desk
 from collector.receive.formats import FileReport
 from collector.settings import Settings
 from collector.store.store import Store
+from collector.tokens import Grant
 
 
 class Importer(Protocol):
@@ -46,6 +48,9 @@ class Services:
     settings: Settings
     assembled: Callable[[], int] | None = None
     """Newest ingest sequence taken into requests; without it all that is stored counts as taken."""
+    grants: tuple[Grant, ...] = ()
+    """What tokens besides the operator's let their holders do."""
+    audit: AuditLog | None = None
     waiting: Callable[[], int] = lambda: 0
     """Bytes that were acknowledged and are not yet stored: while there are some, nothing is settled."""
 

@@ -14,6 +14,9 @@ def migrate(
     allow_destructive: Annotated[
         bool, typer.Option("--allow-destructive", help="Also apply what can lose stored data.")
     ] = False,
+    row_policies: Annotated[
+        bool, typer.Option("--row-policies", help="The row policies of a server instead of its schema.")
+    ] = False,
 ) -> None:
     """Show the SQL by which a store would be brought to this release's schema; with --apply, run it.
 
@@ -21,10 +24,14 @@ def migrate(
     Examples:
       pdscope migrate --store clickhouse://pdscope:…@clickhouse:8123/pdscope
       pdscope migrate --store … --apply
+      pdscope migrate --store … --row-policies   # tenants that read the server directly
     """
     from collector.store.maintenance import Maintenance
 
     with Maintenance(settings.store or str(settings.data)) as store:
+        if row_policies:
+            _row_policies(store, apply)
+            return
         steps = store.pending()
         for step in steps:
             print(f"-- {step.number:04d} {step.name}{_warning(step.words)}")
@@ -35,6 +42,16 @@ def migrate(
             print(f"-- {store.migrate(allow_destructive)} applied")
         else:
             print(f"-- {len(steps)} to apply; run again with --apply")
+
+
+def _row_policies(store: Any, apply: bool) -> None:
+    statements = store.row_policies()
+    print("\n".join(f"{sql};" for sql in statements), end="\n\n")
+    for sql in statements if apply else ():
+        store.command(sql)
+    print(
+        f"-- {len(statements)} applied" if apply else "-- to run it: --apply, as a user that manages access"
+    )
 
 
 def _warning(words: str | None) -> str:

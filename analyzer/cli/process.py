@@ -9,6 +9,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Gauge
 
 from analyzer.api.app import create_app
+from analyzer.api.audit import AuditLog
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.assemble.assembler import Assembler
@@ -18,9 +19,9 @@ from analyzer.slo.objectives import load_objectives
 from analyzer.slo.rollups import Rollups
 from analyzer.web.serve import mount
 from collector.endpoint import ClickHouseEndpoint
-from collector.errors import BadBody, CollectorError
+from collector.errors import BadBody, CollectorError, ConfigError
 from collector.journal import Journal, JournalLimits
-from collector.receive.access import Access, read_tenants
+from collector.receive.access import Access
 from collector.receive.formats import FileReport
 from collector.receive.import_files import import_stream
 from collector.receive.receiver import OtlpReceiver
@@ -28,6 +29,7 @@ from collector.receive.settings import ReceiveSettings, Tls
 from collector.settings import Settings
 from collector.store import Store
 from collector.store.retention import Retention, apply_retention
+from collector.tokens import Tokens, read_tokens
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,13 @@ class Process:
     def __init__(self, settings: Settings, receive: bool = True):
         """Check settings and open the store. Raises ConfigError, StoreError (StoreBusy when it is in use)."""
         settings.refuse_open_listeners()
+        grants = tuple(read_tokens(settings.tenant_tokens)) if settings.tenant_tokens else ()
+        self._tokens = Tokens(settings.token, grants)
+        if not settings.api.loopback and not self._tokens.guard_reading:
+            raise ConfigError(
+                f"api would listen on {settings.api}, and no token in {settings.tenant_tokens} may read: set "
+                "PDSCOPE_TOKEN, or add one with `pdscope token --right read`"
+            )
         objectives = load_objectives(settings.slo)
         self._ends: list[Callable[[], object]] = []
         self._serving = False
@@ -77,6 +86,8 @@ class Process:
                 registry=registry,
                 ready=self._readiness,
                 settings=settings,
+                grants=grants,
+                audit=AuditLog(settings.data / "audit.log"),
                 assembled=lambda: self._assembler.progress().taken,
                 waiting=lambda: self._receiver.backlog_bytes if self._receiver else 0,
             )
@@ -145,22 +156,21 @@ class Process:
 
     def _make_receiver(self, settings: Settings, registry: CollectorRegistry) -> OtlpReceiver:
         self._otlp_hosts = (settings.otlp_grpc.host, settings.otlp_http.host)
-        access = Access(
-            settings.token, read_tenants(settings.tenant_tokens) if settings.tenant_tokens else None
-        )
         journal = Journal(settings.data / "journal", _journal_limits(settings))
         self._ends.append(journal.close)
-        return OtlpReceiver(self._store, _listeners(settings), registry, journal, access)
+        return OtlpReceiver(self._store, _listeners(settings), registry, journal, Access(self._tokens))
 
     def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
         if settings.clickhouse_http is None:
             return None
+        if not settings.clickhouse_http.loopback and not self._tokens.guard_reading:
+            raise ConfigError(
+                f"clickhouse_http would listen on {settings.clickhouse_http}, and no token may read"
+            )
         if self._store.embedded is None:
             # A server has its own; Grafana reads there.
             return None
-        endpoint = ClickHouseEndpoint(
-            self._store.embedded, settings.clickhouse_http, settings.token, registry
-        )
+        endpoint = ClickHouseEndpoint(self._store.embedded, settings.clickhouse_http, self._tokens, registry)
         self._ends.append(endpoint.stop)
         return endpoint
 

@@ -108,9 +108,10 @@ def _diagnose(loaded: Loaded, objectives: Objectives, now_ns: int) -> Diagnosis:
 def _newest(loaded: Loaded) -> float:
     """Newest instant telemetry covers, seconds from origin: what is held then, is held at least so long."""
     t, r = loaded.transfers, loaded.requests
-    instants = [r.end, t.at, t.moved, t.imported, t.freed, t.given_back]
+    instants = [r.start, r.end, t.at, t.moved, t.imported, t.freed, t.given_back]
     known = [float(values[np.isfinite(values)].max()) for values in instants if np.isfinite(values).any()]
-    return max([*known, loaded.readings.latest()], default=0.0)
+    newest = max([*known, loaded.readings.latest()])
+    return newest if np.isfinite(newest) else 0.0
 
 
 def _counts(s: Situation) -> Counts:

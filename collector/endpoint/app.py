@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import hmac
 import json
 import uuid
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from collector.endpoint.http_request import MAX_BODY_BYTES, Asked, take_apart
 from collector.endpoint.limits import Limits
 from collector.endpoint.metrics import EndpointMetrics
 from collector.endpoint.published import DATABASE
+from collector.tokens import Right, Tokens
 
 _ZIP_FROM_BYTES = 1024
 _BODY_SECONDS = 30.0
@@ -26,10 +26,10 @@ _BODY_SECONDS = 30.0
 class ClickHouseApp:
     """Answers ClickHouse's HTTP interface: `/ping`, and statements on `/`."""
 
-    def __init__(self, engine: Engine, limits: Limits, token: str | None, metrics: EndpointMetrics):
+    def __init__(self, engine: Engine, limits: Limits, tokens: Tokens, metrics: EndpointMetrics):
         self._engine = engine
         self._limits = limits
-        self._token = token.encode() if token else None
+        self._tokens = tokens
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(2 * limits.queries, thread_name_prefix="pdscope-query")
         self._version = ""
@@ -75,14 +75,25 @@ class ClickHouseApp:
             return error.status, error.body(), {"x-clickhouse-exception-code": str(error.code), **retry}
 
     def _admit(self, asked: Asked) -> None:
-        if self._token is not None and not hmac.compare_digest(asked.secret().encode(), self._token):
-            raise Unauthorized("this pdscope needs its token: send it as the password, or as a bearer token")
+        self._check_token(asked.secret())
         if asked.options.get("database", DATABASE) not in ("", DATABASE):
             raise NoSuchDatabase(
                 f"Database {asked.options['database']!r} does not exist; the views are in {DATABASE}"
             )
         if len(asked.sql.encode()) > self._limits.statement_bytes:
             raise Refused(f"the statement is longer than {self._limits.statement_bytes} bytes")
+
+    def _check_token(self, secret: str) -> None:
+        """Statements see every tenant, so the token must, too."""
+        if not self._tokens.guard_reading:
+            return
+        found = self._tokens.of(secret.encode())
+        if not found:
+            raise Unauthorized("this pdscope needs a token: send it as the password, or as a bearer token")
+        if not any(grant.tenant is None and grant.right is not Right.INGEST for grant in found):
+            raise Unauthorized(
+                "this token does not read every tenant's rows; ask REST, which keeps tenants apart"
+            )
 
     def _query(self, asked: Asked) -> tuple[int, bytes, Mapping[str, str]]:
         check_format(asked.default_format)

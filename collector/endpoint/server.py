@@ -13,6 +13,7 @@ from collector.endpoint.limits import Limits
 from collector.endpoint.metrics import EndpointMetrics
 from collector.errors import ConfigError
 from collector.settings import Address
+from collector.tokens import Tokens
 
 
 class ClickHouseEndpoint:
@@ -22,7 +23,7 @@ class ClickHouseEndpoint:
         self,
         target: str,
         address: Address,
-        token: str | None,
+        tokens: Tokens,
         registry: CollectorRegistry,
         limits: Limits | None = None,
     ):
@@ -30,7 +31,7 @@ class ClickHouseEndpoint:
         limits = limits or Limits()
         self._socket = _listen(address)
         self.address = Address(address.host, self._socket.getsockname()[1])
-        app = ClickHouseApp(Engine(target, limits), limits, token, EndpointMetrics(registry))
+        app = ClickHouseApp(Engine(target, limits), limits, tokens, EndpointMetrics(registry))
         config = uvicorn.Config(
             app,
             http="h11",

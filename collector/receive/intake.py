@@ -7,6 +7,7 @@ from collections.abc import Callable
 from opentelemetry.trace import SpanKind
 
 from collector.errors import CollectorError
+from collector.rates import SourceRates
 from collector.receive.access import Access, Sender
 from collector.receive.answers import (
     Acknowledgement,
@@ -19,13 +20,12 @@ from collector.receive.answers import (
 from collector.receive.batcher import SELF, Batcher
 from collector.receive.check import Rules, check_metrics, check_traces
 from collector.receive.commit import Refused
-from collector.receive.errors import QueueFull
+from collector.receive.errors import QueueFull, TooFast
 from collector.receive.export import Export, Kind
 from collector.receive.memory import MemoryWatch
 from collector.receive.metrics import ReceiveMetrics
 from collector.receive.otlp_logs import spans_from_logs
 from collector.receive.own_spans import SampledTracer
-from collector.receive.rates import SourceRates
 from collector.receive.settings import ReceiveSettings
 from collector.receive.signal import Signal
 
@@ -66,7 +66,7 @@ class Intake:
     async def accept(self, signal: Signal, body: bytes, transport: str, sender: Sender) -> Acknowledgement:
         """Return once the body is kept. Raises BadBody, Unavailable (and its kinds), StoreError."""
         arrived = time.monotonic()
-        self._rates.spend(sender.tenant or sender.source, len(body))
+        self._refuse_too_fast(sender, len(body))
         self._refuse_for_memory()
         if len(body) <= _IN_PLACE_BYTES:
             export = self._check(signal, body, sender.tenant)
@@ -118,6 +118,13 @@ class Intake:
             for reason, count in dropped.items():
                 self._metrics.dropped_logs.labels(reason).inc(count)
         return Export(Kind.TRACES, *check_traces(body, tenant, self._rules))
+
+    def _refuse_too_fast(self, sender: Sender, size: int) -> None:
+        if not self._rates.spend(sender.tenant or sender.source, size):
+            raise TooFast(
+                f"this source sent more than {self._settings.source_bytes_per_s:,} bytes a second "
+                "(otlp_source_bytes_per_s); send this export again later"
+            )
 
     def _refuse_for_memory(self) -> None:
         why = self.refusal_now()

@@ -9,6 +9,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from collector.errors import StoreError
 from collector.store.migrate import destructive, migrate, pending
 from collector.store.place import place_of
+from collector.store.row_policies import row_policies
 from collector.store.store import engine_at
 
 
@@ -26,7 +27,8 @@ class Maintenance:
     """A connection for schema work; a context manager. Raises StoreBusy, StoreError."""
 
     def __init__(self, target: str):
-        self._engine = engine_at(place_of(target))
+        self._place = place_of(target)
+        self._engine = engine_at(self._place)
         try:
             self._client = self._engine.connect()
         except BaseException:
@@ -52,6 +54,10 @@ class Maintenance:
     def migrate(self, allow_destructive: bool) -> int:
         """Apply it; how many steps. Raises DestructiveMigration before anything is applied, StoreError."""
         return len(migrate(self, self._engine.statements, allow_destructive))
+
+    def row_policies(self) -> list[str]:
+        """Statements that keep tenants apart on a server. Raises ConfigError when there is none."""
+        return row_policies(self._place)
 
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
         """Run a statement."""

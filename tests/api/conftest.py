@@ -1,18 +1,20 @@
 """One embedded store for the tests of this folder: an engine opens one path at a time in a process."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
 from analyzer.api.app import create_app
+from analyzer.api.audit import AuditLog
 from analyzer.api.server import RestServer
 from analyzer.api.services import Importer, Readiness, Services
 from analyzer.slo.objectives import Objectives
 from collector.settings import Address, Settings
 from collector.store.store import Store
+from collector.tokens import Grant
 from tests.api.rows import clear
 
 
@@ -44,6 +46,8 @@ def make_client(store: Store) -> Iterator[MakeClient]:
         settings: Settings | None = None,
         importer: Importer | None = None,
         readiness: Readiness | None = None,
+        grants: Sequence[Grant] = (),
+        audit: AuditLog | None = None,
     ) -> httpx.Client:
         services = Services(
             store=store,
@@ -52,6 +56,8 @@ def make_client(store: Store) -> Iterator[MakeClient]:
             registry=CollectorRegistry(),
             ready=lambda: readiness or Readiness(True),
             settings=settings or Settings(),
+            grants=tuple(grants),
+            audit=audit,
         )
         server = RestServer(create_app(services), Address("127.0.0.1", 0))
         server.start()

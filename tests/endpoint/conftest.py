@@ -1,7 +1,7 @@
 """The endpoint around a store with a few spans and requests, on a free port."""
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import httpx
 import pytest
@@ -12,6 +12,7 @@ from collector.endpoint import ClickHouseEndpoint
 from collector.endpoint.limits import Limits
 from collector.settings import Address
 from collector.store import Store
+from collector.tokens import Grant, Tokens
 from tests.api.rows import NOON_NS, a_request, insert
 
 CANARY = "only-in-an-unpublished-table"
@@ -72,9 +73,15 @@ MakeEndpoint = Callable[..., ClickHouseEndpoint]
 def make_endpoint(store: Store) -> Iterator[MakeEndpoint]:
     made: list[ClickHouseEndpoint] = []
 
-    def make(token: str | None = None, limits: Limits | None = None) -> ClickHouseEndpoint:
+    def make(
+        token: str | None = None, limits: Limits | None = None, grants: Sequence[Grant] = ()
+    ) -> ClickHouseEndpoint:
         endpoint = ClickHouseEndpoint(
-            store.embedded or ":memory:", Address("127.0.0.1", 0), token, CollectorRegistry(), limits
+            store.embedded or ":memory:",
+            Address("127.0.0.1", 0),
+            Tokens(token, grants),
+            CollectorRegistry(),
+            limits,
         )
         endpoint.start()
         made.append(endpoint)

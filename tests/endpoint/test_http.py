@@ -12,6 +12,7 @@ import pytest
 from collector.endpoint.limits import Limits
 from collector.errors import ConfigError
 from collector.settings import Address, Settings, resolve
+from collector.tokens import Grant, Right, digest_of
 from tests.endpoint.conftest import MakeEndpoint
 
 HEAVY = "SELECT count() FROM request_log AS a, request_log AS b WHERE arraySum(range(toUInt64(1e6) + a.attempts)) > 0"
@@ -58,10 +59,11 @@ def test_an_address_in_use_is_told_with_what_to_do(make_endpoint: MakeEndpoint) 
     from prometheus_client import CollectorRegistry
 
     from collector.endpoint import ClickHouseEndpoint
+    from collector.tokens import Tokens
 
     taken = make_endpoint().address
     with pytest.raises(ConfigError, match="--clickhouse-http another HOST:PORT, or off"):
-        ClickHouseEndpoint(":memory:", taken, None, CollectorRegistry())
+        ClickHouseEndpoint(":memory:", taken, Tokens(), CollectorRegistry())
 
 
 def test_rows_memory_and_time_are_bounded(make_endpoint: MakeEndpoint) -> None:
@@ -138,3 +140,17 @@ def test_a_client_that_never_finishes_its_request_does_not_stop_others(http: htt
     with socket.create_connection((http.base_url.host, http.base_url.port or 0)) as slow:
         slow.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nSEL")
         assert http.post("/", content="SELECT 1").text == "1\n"
+
+
+def test_a_tenants_token_does_not_read_what_sees_every_tenant(make_endpoint: MakeEndpoint) -> None:
+    grants = (
+        Grant(digest_of(b"acme"), Right.READ, "acme"),
+        Grant(digest_of(b"sender"), Right.INGEST),
+        Grant(digest_of(b"grafana"), Right.READ),
+    )
+    url = make_endpoint(grants=grants).url
+    for token, status in (("acme", 401), ("sender", 401), ("", 401), ("grafana", 200)):
+        answer = httpx.post(
+            url, content="SELECT count() FROM request_log", headers={"x-clickhouse-key": token}
+        )
+        assert answer.status_code == status, answer.text

@@ -14,12 +14,13 @@ from prometheus_client import CollectorRegistry
 
 from collector.errors import ConfigError
 from collector.receive import OtlpReceiver, ReceiveSettings
-from collector.receive.access import Access, new_token, read_tenants
+from collector.receive.access import Access
 from collector.receive.check import check_metrics, check_traces
 from collector.receive.errors import Unauthorized
 from collector.receive.grpc_listener import TRACE_SERVICE
 from collector.receive.settings import Tls
 from collector.store import Store
+from collector.tokens import Grant, Right, Tokens, new_token, read_tokens
 from tests.receive.bodies import body, export, unique_name
 from tests.signals.otlp import body as metrics_body
 
@@ -32,7 +33,7 @@ def test_a_tenants_token_names_the_tenant_and_only_its_hash_is_kept(tmp_path: Pa
     file = tmp_path / "tokens.yaml"
     file.write_text(f"acme: {hashed}\nglobex: [{other_hash}, {new_token()[1]}]\n")
     assert token not in file.read_text()
-    access = Access("operator", read_tenants(file))
+    access = Access(Tokens("operator", read_tokens(file)))
     assert access.sender(f"Bearer {token}".encode(), "a").tenant == "acme"
     assert access.sender(f"bearer  {other} ".encode(), "a").tenant == "globex"
     assert access.sender(b"Bearer operator", "a").tenant is None
@@ -63,7 +64,7 @@ def test_a_tokens_file_that_is_wrong_is_refused_naming_the_line_not_the_value(
     file = tmp_path / "tokens.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=rf"tokens\.yaml:1: .*{why}") as error:
-        read_tenants(file)
+        read_tokens(file)
     assert "secret-token-itself" not in str(error.value)
 
 
@@ -98,7 +99,12 @@ def guarded(store: Store) -> Iterator[tuple[OtlpReceiver, str]]:
     token, hashed = new_token()
     digest = bytes.fromhex(hashed.removeprefix("sha256:"))
     settings = ReceiveSettings("127.0.0.1:0", "127.0.0.1:0", own_span_ratio=0)
-    running = OtlpReceiver(store, settings, CollectorRegistry(), access=Access(None, {"acme": [digest]}))
+    running = OtlpReceiver(
+        store,
+        settings,
+        CollectorRegistry(),
+        access=Access(Tokens(None, [Grant(digest, Right.INGEST, "acme")])),
+    )
     running.start()
     yield running, token
     running.stop(grace=1)

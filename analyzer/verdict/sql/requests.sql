@@ -1,4 +1,5 @@
 -- What verdicts read of requests, one row each; the window is widened by the caller, `inside` marks the requests asked for.
+-- Columns are read from `j`: aliases of the same names are hashes.
 -- Durations are seconds, instants seconds from the request's start; nan: not known. Names are hashes, see names.sql.
 SELECT
     reinterpretAsUInt64(substring(CAST(request_key, 'String'), 1, 8)) AS key_a,
@@ -6,14 +7,14 @@ SELECT
     started_ns,
     toUnixTimestamp(first_bucket) AS first_bucket,
     CAST(started_ns >= {inside_from_ns:Int64}
-        AND ({only_tenant:String} = '' OR tenant = {only_tenant:String})
-        AND ({only_route:String} = '' OR route = {only_route:String})
-        AND ({only_cohort:String} = '' OR cohort = {only_cohort:String})
-        AND ({only_worker:String} = '' OR prefill_worker = {only_worker:String} OR decode_worker = {only_worker:String})
+        AND ({only_tenant:String} = '' OR j.tenant = {only_tenant:String})
+        AND ({only_route:String} = '' OR j.route = {only_route:String})
+        AND ({only_cohort:String} = '' OR j.cohort = {only_cohort:String})
+        AND ({only_worker:String} = '' OR j.prefill_worker = {only_worker:String} OR j.decode_worker = {only_worker:String})
         AND ({only_pool:String} IN ('', 'router')
-            OR ({only_pool:String} = 'prefill' AND prefill_worker != '')
-            OR ({only_pool:String} = 'decode' AND decode_worker != '')
-            OR ({only_pool:String} = 'colocated' AND prefill_worker != '' AND prefill_worker = decode_worker)), 'UInt8') AS inside,
+            OR ({only_pool:String} = 'prefill' AND j.prefill_worker != '')
+            OR ({only_pool:String} = 'decode' AND j.decode_worker != '')
+            OR ({only_pool:String} = 'colocated' AND j.prefill_worker != '' AND j.prefill_worker = j.decode_worker)), 'UInt8') AS inside,
     ifNull(toFloat64(toUnixTimestamp64Nano(ended_at) - started_ns) / 1e9, nan) AS lasted,
     toUInt8(objective - 1) AS objective,
     toUInt8(transform(CAST(account, 'String'), ['met', 'missed', 'cancelled', 'invalid', 'incomplete'], [0, 1, 2, 3, 4], 4)) AS account,
@@ -56,4 +57,4 @@ FROM judged_requests(
     from_ns = {from_ns:Int64}, to_ns = {to_ns:Int64}, model = {model:String}, tenant = '', route = '', cohort = '', pool = '', worker = '',
     objective_models = {objective_models:Array(String)}, objective_routes = {objective_routes:Array(String)},
     objective_tenants = {objective_tenants:Array(String)}, objective_buckets = {objective_buckets:Array(String)},
-    objective_ttft_ns = {objective_ttft_ns:Array(Int64)}, objective_tpot_ns = {objective_tpot_ns:Array(Float64)})
+    objective_ttft_ns = {objective_ttft_ns:Array(Int64)}, objective_tpot_ns = {objective_tpot_ns:Array(Float64)}) AS j
