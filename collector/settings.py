@@ -6,6 +6,7 @@ A flag wins over the environment, that over the YAML file, that over the default
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from collector.config_file import read_config
@@ -36,6 +37,24 @@ class Setting:
         return ENV_PREFIX + self.name.upper()
 
 
+class Role(StrEnum):
+    """What one process of several does with a shared store."""
+
+    ALL = "all"
+    COLLECT = "collect"
+    ANALYZE = "analyze"
+
+    @property
+    def receives(self) -> bool:
+        """Whether it takes telemetry in."""
+        return self is not Role.ANALYZE
+
+    @property
+    def analyzes(self) -> bool:
+        """Whether it rebuilds requests and answers questions."""
+        return self is not Role.COLLECT
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./pdscope-data", "path", "Directory of the embedded store; created when missing."),
     Setting(
@@ -43,6 +62,12 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "text",
         "URL of a ClickHouse server instead of --data: clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.",
+    ),
+    Setting(
+        "role",
+        "all",
+        "all|collect|analyze",
+        "Do both, only take telemetry in, or only rebuild requests and answer; one alone needs --store.",
     ),
     Setting(
         "api", "127.0.0.1:8080", "host:port", "Where REST and the page are served; port 0 takes a free one."
@@ -129,6 +154,7 @@ class Settings:
 
     data: Path = Path("./pdscope-data")
     store: str | None = None
+    role: Role = Role.ALL
     api: Address = Address("127.0.0.1", 8080)
     otlp_grpc: Address = Address("127.0.0.1", 4317)
     otlp_http: Address = Address("127.0.0.1", 4318)
@@ -163,6 +189,14 @@ class Settings:
     import_max_bytes: int = 4 << 30
     body_max_bytes: int = 1 << 20
     query_threads: int = 8
+
+    def refuse_lone_role(self) -> None:
+        """Raise ConfigError when only a part is to run, and there is no server that the parts share."""
+        if self.role is not Role.ALL and self.store is None:
+            raise ConfigError(
+                f"role {self.role}: an embedded store belongs to one process, which does everything; "
+                "give --store the ClickHouse server that collectors and analyzers share"
+            )
 
     def refuse_open_listeners(self) -> None:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
@@ -228,6 +262,8 @@ def _checked(setting: Setting, value: object, source: str) -> object:
         return Path(_text(value, source)).expanduser()
     if setting.unit == "text":
         return _text(value, source)
+    if setting.unit == "all|collect|analyze":
+        return _role(value, source)
     if setting.unit == "yes or no":
         return _yes(value, source)
     return _count(value, setting.unit, source)
@@ -239,6 +275,12 @@ def _yes(value: object, source: str) -> bool:
     if value in ("yes", "no"):
         return value == "yes"
     raise ConfigError(f"{source}: expected yes or no, not {value!r}")
+
+
+def _role(value: object, source: str) -> Role:
+    if value in tuple(Role):
+        return Role(str(value))
+    raise ConfigError(f"{source}: expected one of {', '.join(Role)}, not {value!r}")
 
 
 def _text(value: object, source: str) -> str:
