@@ -3,6 +3,7 @@
 A flag wins over the environment, that over the YAML file, that over the default.
 """
 
+import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -222,6 +223,19 @@ def resolve(
 
     Raises ConfigError naming the setting, where its value came from, and what is wrong with it.
     """
+    values = given(flags, environ, config)
+    return Settings(**{name: _checked(_table()[name], *value) for name, value in values.items()})  # type: ignore[arg-type]
+
+
+def given(
+    flags: Mapping[str, str | None],
+    environ: Mapping[str, str] | None = None,
+    config: Path | None = None,
+) -> dict[str, tuple[object, str]]:
+    """What was given, by setting name: the value as it was written, and where.
+
+    Raises ConfigError when the file cannot be read or holds an unknown key.
+    """
     values: dict[str, tuple[object, str]] = {}
     if config is not None:
         values |= _from_file(config)
@@ -229,7 +243,22 @@ def resolve(
     for name, value in flags.items():
         if value is not None:
             values[name] = (value, _table()[name].flag)
-    return Settings(**{name: _checked(_table()[name], *given) for name, given in values.items()})  # type: ignore[arg-type]
+    return values
+
+
+def misspelt(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Variables that look like a setting's and are none, in words that name the setting.
+
+    Only near misses: Kubernetes sets PDSCOPE_PORT and the like for a service of that name.
+    """
+    known = {setting.env for setting in SETTINGS}
+    found = []
+    for name in sorted((os.environ if environ is None else environ).keys() - known):
+        if not name.startswith(ENV_PREFIX):
+            continue
+        if likely := difflib.get_close_matches(name, known, n=1, cutoff=0.85):
+            found.append(f"{name} is no setting and is not read; did you mean {likely[0]}?")
+    return found
 
 
 def _table() -> dict[str, Setting]:
