@@ -3,9 +3,11 @@
 A flag wins over the environment, that over the YAML file, that over the default.
 """
 
+import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from collector.config_file import read_config
@@ -36,6 +38,24 @@ class Setting:
         return ENV_PREFIX + self.name.upper()
 
 
+class Role(StrEnum):
+    """What one process of several does with a shared store."""
+
+    ALL = "all"
+    COLLECT = "collect"
+    ANALYZE = "analyze"
+
+    @property
+    def receives(self) -> bool:
+        """Whether it takes telemetry in."""
+        return self is not Role.ANALYZE
+
+    @property
+    def analyzes(self) -> bool:
+        """Whether it rebuilds requests and answers questions."""
+        return self is not Role.COLLECT
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./pdscope-data", "path", "Directory of the embedded store; created when missing."),
     Setting(
@@ -43,6 +63,12 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "text",
         "URL of a ClickHouse server instead of --data: clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.",
+    ),
+    Setting(
+        "role",
+        "all",
+        "all|collect|analyze",
+        "Do both, only take telemetry in, or only rebuild requests and answer; one alone needs --store.",
     ),
     Setting(
         "api", "127.0.0.1:8080", "host:port", "Where REST and the page are served; port 0 takes a free one."
@@ -132,6 +158,7 @@ class Settings:
 
     data: Path = Path("./pdscope-data")
     store: str | None = None
+    role: Role = Role.ALL
     api: Address = Address("127.0.0.1", 8080)
     otlp_grpc: Address = Address("127.0.0.1", 4317)
     otlp_http: Address = Address("127.0.0.1", 4318)
@@ -168,6 +195,14 @@ class Settings:
     api_calls_per_s: int | None = None
     query_threads: int = 8
 
+    def refuse_lone_role(self) -> None:
+        """Raise ConfigError when only a part is to run, and there is no server that the parts share."""
+        if self.role is not Role.ALL and self.store is None:
+            raise ConfigError(
+                f"role {self.role}: an embedded store belongs to one process, which does everything; "
+                "give --store the ClickHouse server that collectors and analyzers share"
+            )
+
     def refuse_open_listeners(self) -> None:
         """Raise ConfigError when a listener is reachable from elsewhere and no token protects it."""
         for name in ("api", "otlp_grpc", "otlp_http", "clickhouse_http"):
@@ -190,6 +225,19 @@ def resolve(
 
     Raises ConfigError naming the setting, where its value came from, and what is wrong with it.
     """
+    values = given(flags, environ, config)
+    return Settings(**{name: _checked(_table()[name], *value) for name, value in values.items()})  # type: ignore[arg-type]
+
+
+def given(
+    flags: Mapping[str, str | None],
+    environ: Mapping[str, str] | None = None,
+    config: Path | None = None,
+) -> dict[str, tuple[object, str]]:
+    """What was given, by setting name: the value as it was written, and where.
+
+    Raises ConfigError when the file cannot be read or holds an unknown key.
+    """
     values: dict[str, tuple[object, str]] = {}
     if config is not None:
         values |= _from_file(config)
@@ -197,7 +245,22 @@ def resolve(
     for name, value in flags.items():
         if value is not None:
             values[name] = (value, _table()[name].flag)
-    return Settings(**{name: _checked(_table()[name], *given) for name, given in values.items()})  # type: ignore[arg-type]
+    return values
+
+
+def misspelt(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Variables that look like a setting's and are none, in words that name the setting.
+
+    Only near misses: Kubernetes sets PDSCOPE_PORT and the like for a service of that name.
+    """
+    known = {setting.env for setting in SETTINGS}
+    found = []
+    for name in sorted((os.environ if environ is None else environ).keys() - known):
+        if not name.startswith(ENV_PREFIX):
+            continue
+        if likely := difflib.get_close_matches(name, known, n=1, cutoff=0.85):
+            found.append(f"{name} is no setting and is not read; did you mean {likely[0]}?")
+    return found
 
 
 def _table() -> dict[str, Setting]:
@@ -250,6 +313,8 @@ def _checked(setting: Setting, value: object, source: str) -> object:
         return Path(_text(value, source)).expanduser()
     if setting.unit == "text":
         return _text(value, source)
+    if setting.unit == "all|collect|analyze":
+        return _role(value, source)
     if setting.unit == "yes or no":
         return _yes(value, source)
     return _count(value, setting.unit, source)
@@ -261,6 +326,12 @@ def _yes(value: object, source: str) -> bool:
     if value in ("yes", "no"):
         return value == "yes"
     raise ConfigError(f"{source}: expected yes or no, not {value!r}")
+
+
+def _role(value: object, source: str) -> Role:
+    if value in tuple(Role):
+        return Role(str(value))
+    raise ConfigError(f"{source}: expected one of {', '.join(Role)}, not {value!r}")
 
 
 def _text(value: object, source: str) -> str:

@@ -26,8 +26,8 @@ def dashboard_files() -> Files:
 def provisioning_files() -> Files:
     """Data sources and the dashboards' folder, as Grafana's provisioning reads them.
 
-    Grafana takes addresses and secrets from its environment: PDSCOPE_CLICKHOUSE_HOST, …_PORT, …_TOKEN and
-    PDSCOPE_PROMETHEUS_URL.
+    Grafana takes addresses and secrets from its environment: PDSCOPE_CLICKHOUSE_HOST, …_PORT, …_DATABASE,
+    …_USER, …_TOKEN and PDSCOPE_PROMETHEUS_URL.
     """
     return {
         "provisioning/datasources/pdscope.yml": _HEAD + dump({"apiVersion": 1, "datasources": _sources()}),
@@ -63,8 +63,8 @@ def _sources() -> list[dict[str, object]]:
             "port": "$PDSCOPE_CLICKHOUSE_PORT",
             "protocol": "http",
             "secure": False,
-            "username": "default",
-            "defaultDatabase": "default",
+            "username": "$PDSCOPE_CLICKHOUSE_USER",
+            "defaultDatabase": "$PDSCOPE_CLICKHOUSE_DATABASE",
             "traces": {"defaultTable": "otel_traces", "otelEnabled": True},
         },
         "secureJsonData": {"password": "$PDSCOPE_CLICKHOUSE_TOKEN"},

@@ -36,8 +36,11 @@ def release() -> str:
         return "0+unknown"
 
 
-def create_app(services: Services) -> FastAPI:
-    """Build the application around the services of this process."""
+def create_app(services: Services, answers: bool = True) -> FastAPI:
+    """Build the application around the services of this process.
+
+    answers: False for a process that only collects: it says how it is, and has no page and no REST.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -59,7 +62,7 @@ def create_app(services: Services) -> FastAPI:
     failures: dict[int | str, dict[str, Any]] = {
         status: {"model": ErrorBody} for status in (400, 401, 403, 404, 413, 422, 429, 503)
     }
-    for routes in (
+    answering = (
         slo.router,
         diagnosis.router,
         fleet.router,
@@ -67,10 +70,12 @@ def create_app(services: Services) -> FastAPI:
         requests.router,
         telemetry.router,
         imports.router,
-    ):
+    )
+    for routes in answering if answers else ():
         app.include_router(routes, prefix=PREFIX, responses=failures)
     app.include_router(health.router)
-    mount(app)
+    if answers:
+        mount(app)
     errors.install(app)
     settings = services.settings
     app.add_middleware(

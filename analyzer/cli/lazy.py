@@ -20,6 +20,7 @@ LATER = {
     "alert-webhook": Later(
         "dashboards.cli.alert_webhook:alert_webhook", "Say why an alert fires, as Alertmanager's webhook."
     ),
+    "config": Later("analyzer.cli.config:app", "Check settings before they are used."),
     "dashboards": Later("dashboards.cli.dashboards:app", "Grafana dashboards as code."),
     "demo": Later(
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."

@@ -3,21 +3,17 @@
 import contextlib
 import logging
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Gauge
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
 from analyzer.api.app import create_app
 from analyzer.api.audit import AuditLog
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
-from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.names import NameLimits
-from analyzer.export import Exporter
-from analyzer.slo.objectives import load_objectives
-from analyzer.slo.rollups import Rollups
-from analyzer.web.serve import mount
+from analyzer.cli.analyst import Analyst
+from analyzer.slo.objectives_file import ObjectivesFile
 from collector.endpoint import ClickHouseEndpoint
 from collector.errors import BadBody, CollectorError, ConfigError
 from collector.journal import Journal, JournalLimits
@@ -28,7 +24,6 @@ from collector.receive.receiver import OtlpReceiver
 from collector.receive.settings import ReceiveSettings, Tls
 from collector.settings import Settings
 from collector.store import Store
-from collector.store.retention import Retention, apply_retention
 from collector.tokens import Tokens, read_tokens
 
 log = logging.getLogger(__name__)
@@ -53,7 +48,7 @@ class StoreImporter:
 
 
 class Process:
-    """Everything `pdscope serve` runs. `start()` once, then `stop()`.
+    """What `pdscope serve` runs, by its role. `start()` once, then `stop()`.
 
     With `receive=False` nothing listens for OTLP: for commands that bring pdscope up for themselves.
     """
@@ -61,45 +56,32 @@ class Process:
     def __init__(self, settings: Settings, receive: bool = True):
         """Check settings and open the store. Raises ConfigError, StoreError (StoreBusy when it is in use)."""
         settings.refuse_open_listeners()
-        grants = tuple(read_tokens(settings.tenant_tokens)) if settings.tenant_tokens else ()
-        self._tokens = Tokens(settings.token, grants)
+        settings.refuse_lone_role()
+        self._grants = tuple(read_tokens(settings.tenant_tokens)) if settings.tenant_tokens else ()
+        self._tokens = Tokens(settings.token, self._grants)
         if not settings.api.loopback and not self._tokens.guard_reading:
             raise ConfigError(
                 f"api would listen on {settings.api}, and no token in {settings.tenant_tokens} may read: set "
                 "PDSCOPE_TOKEN, or add one with `pdscope token --right read`"
             )
-        objectives = load_objectives(settings.slo)
+        registry = CollectorRegistry()
+        self._slo = ObjectivesFile(settings.slo, registry)
         self._ends: list[Callable[[], object]] = []
         self._serving = False
         self._settings = settings
         self._store = Store.open(settings.store or settings.data)
         self._ends.append(self._store.close)
         try:
-            registry = CollectorRegistry()
-            self._assembler = Assembler(self._store, names=_name_limits(settings))
-            self._rollups = Rollups(self._store, objectives)
-            _report_lag(self._assembler, registry)
-            services = Services(
-                store=self._store,
-                objectives=lambda: objectives,
-                importer=StoreImporter(self._store, self._assembler.wake),
-                registry=registry,
-                ready=self._readiness,
-                settings=settings,
-                grants=grants,
-                audit=AuditLog(settings.data / "audit.log"),
-                assembled=lambda: self._assembler.progress().taken,
-                waiting=lambda: self._receiver.backlog_bytes if self._receiver else 0,
+            self._analyst = (
+                Analyst(self._store, settings, self._slo.current, registry, lasting=receive)
+                if settings.role.analyzes
+                else None
             )
-            app = create_app(services)
-            mount(app)
-            self._rest = RestServer(app, settings.api)
+            self._rest = RestServer(self._make_app(registry), settings.api)
             self._ends.append(self._rest.stop)
-            self._receiver = self._make_receiver(settings, registry) if receive else None
+            receives = receive and settings.role.receives
+            self._receiver = self._make_receiver(settings, registry) if receives else None
             self._endpoint = self._make_endpoint(settings, registry) if receive else None
-            self._exporter = Exporter(
-                self._store, registry, lambda: objectives, lambda: self._assembler.progress().taken
-            )
         except BaseException:
             self.stop()
             raise
@@ -126,14 +108,11 @@ class Process:
             if self._receiver:
                 self._receiver.start()
                 self._ends.append(self._receiver.stop)
-            self._assembler.start()
-            self._ends.append(self._assembler.stop)
-            if self._receiver:
-                apply_retention(self._store, _retention(self._settings))
-                self._rollups.start()
-                self._ends.append(self._rollups.stop)
-            self._exporter.start()
-            self._ends.append(self._exporter.stop)
+            if self._analyst:
+                self._ends.append(self._analyst.stop)
+                self._analyst.start()
+            self._slo.start()
+            self._ends.append(self._slo.stop)
             self._rest.start()
             if self._endpoint:
                 self._endpoint.start()
@@ -145,7 +124,8 @@ class Process:
 
     def settle(self) -> None:
         """Take every stored span into account before going on."""
-        self._assembler.catch_up()
+        if self._analyst:
+            self._analyst.catch_up()
 
     def stop(self) -> None:
         """Stop in the reverse order of starting; what was acknowledged is stored. Safe to call twice."""
@@ -153,6 +133,22 @@ class Process:
         while self._ends:
             with contextlib.suppress(CollectorError):
                 self._ends.pop()()
+
+    def _make_app(self, registry: CollectorRegistry) -> FastAPI:
+        analyst = self._analyst
+        services = Services(
+            store=self._store,
+            objectives=self._slo.current,
+            importer=StoreImporter(self._store, analyst.wake) if analyst else None,
+            registry=registry,
+            ready=self._readiness,
+            settings=self._settings,
+            grants=self._grants,
+            audit=AuditLog(self._settings.data / "audit.log"),
+            assembled=analyst.taken if analyst else None,
+            waiting=lambda: self._receiver.backlog_bytes if self._receiver else 0,
+        )
+        return create_app(services, answers=analyst is not None)
 
     def _make_receiver(self, settings: Settings, registry: CollectorRegistry) -> OtlpReceiver:
         self._otlp_hosts = (settings.otlp_grpc.host, settings.otlp_http.host)
@@ -182,11 +178,8 @@ class Process:
         except CollectorError as error:
             return Readiness(False, (f"the store does not answer: {error}",))
         troubles = self._receiver.troubles() if self._receiver else []
-        return Readiness(not troubles, tuple(troubles))
-
-
-def _name_limits(settings: Settings) -> NameLimits:
-    return NameLimits(settings.max_models, settings.max_tenants, settings.max_routes, settings.max_workers)
+        said = [self._slo.trouble] if self._slo.trouble else []
+        return Readiness(not troubles, (*troubles, *said))
 
 
 def _journal_limits(settings: Settings) -> JournalLimits:
@@ -217,19 +210,3 @@ def _listeners(settings: Settings) -> ReceiveSettings:
         scrub=settings.scrub_before_journal,
         tls=tls,
     )
-
-
-def _retention(settings: Settings) -> Retention:
-    return Retention(settings.retention_spans, settings.retention_requests, settings.retention_rollups)
-
-
-def _report_lag(assembler: Assembler, registry: CollectorRegistry) -> None:
-    lag = Gauge(
-        "pdscope_assembly_lag_inserts", "Stored inserts not yet taken into requests.", registry=registry
-    )
-    lag.set_function(lambda: assembler.progress().stored - assembler.progress().taken)
-    step = Gauge("pdscope_assembly_step_seconds", "Time the last step of assembly took.", registry=registry)
-    step.set_function(lambda: assembler.progress().last_step_s)
-    over = Gauge("pdscope_names_over_limit", "Names stored as __other__ so far.", ["kind"], registry=registry)
-    for kind in assembler.names.over:
-        over.labels(kind).set_function(partial(assembler.names.over.__getitem__, kind))

@@ -15,6 +15,7 @@ def serve(settings: Any, json: JsonOption = False) -> None:
       pdscope serve
       pdscope serve --data /var/lib/pdscope --slo slo.yaml
       PDSCOPE_TOKEN=… pdscope serve --api 0.0.0.0:8080 --otlp-grpc 0.0.0.0:4317
+      pdscope serve --role collect --store clickhouse://pdscope:…@clickhouse:8123/pdscope
     """
     import gc
     import logging
@@ -22,8 +23,11 @@ def serve(settings: Any, json: JsonOption = False) -> None:
     import threading
 
     from analyzer.cli.process import Process
+    from collector.settings import misspelt
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    for warning in misspelt():
+        logging.getLogger(__name__).warning(warning)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -41,6 +41,7 @@ class Exporter:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._store = store
+        self._written: Objectives | None = None
         self._finished = FinishedRequests(store, registry, taken())
         self._minutes = CauseMinutes(store)
         self._fleet = Fleet(store)
@@ -54,7 +55,7 @@ class Exporter:
 
     def start(self) -> None:
         """Refresh until stopped. Raises StoreError when the store cannot be written."""
-        write_objectives(self._store, self._objectives())
+        self._write(self._objectives())
         self._thread = threading.Thread(target=self._run, name="exporter", daemon=True)
         self._thread.start()
 
@@ -67,10 +68,17 @@ class Exporter:
     def refresh(self) -> None:
         """Take everything up to now into account. Raises StoreError."""
         objectives, taken = self._objectives(), self._taken()
+        self._write(objectives)
         self._finished.count(objectives, taken)
         self._minutes.write(objectives, taken)
         self._fleet.refresh()
         self._age.set_to_current_time()
+
+    def _write(self, objectives: Objectives) -> None:
+        """Let dashboards know what is judged by; slo.yaml may have changed since the last time."""
+        if objectives is not self._written:
+            write_objectives(self._store, objectives)
+            self._written = objectives
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -7,6 +7,7 @@ minute of their `first_bucket`, which identity sets once.
 
 import logging
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from analyzer.slo.objectives import Objectives
@@ -25,7 +26,7 @@ MINUTES_AT_ONCE = 240
 class Rollups:
     """Keeps the minutes up to date with `requests`. One per store; start() runs it on a thread of its own."""
 
-    def __init__(self, store: Store, objectives: Objectives):
+    def __init__(self, store: Store, objectives: Callable[[], Objectives]):
         self._store = store
         self._objectives = objectives
         self._stop = threading.Event()
@@ -59,7 +60,7 @@ class Rollups:
         return len(minutes)
 
     def _count(self, minutes: list[datetime], version: int) -> None:
-        objectives = self._objectives
+        objectives = self._objectives()
         self._store.command(
             read_sql(__file__, "rollup_objectives"),
             {

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,13 @@ class Program:
 
 
 @contextmanager
-def started(*command: object, cwd: Path = PROJECT) -> Iterator[Program]:
-    """Run a program of this machine until the block ends."""
+def started(*command: object, cwd: Path = PROJECT, env: Mapping[str, str] | None = None) -> Iterator[Program]:
+    """Run a program of this machine until the block ends; `env` is added to the caller's environment."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PDSCOPE_")}
     process = subprocess.Popen(
         [str(part) for part in command],
         cwd=cwd,
-        env={**kept, "PYTHONPATH": str(PROJECT)},
+        env={**kept, "PYTHONPATH": str(PROJECT), **(env or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -27,7 +27,7 @@ OBJECTIVES = Objectives(
 def rollups(store: Store) -> Rollups:
     for table in ("objective_minutes_kept", "latency_minutes_kept", "rollup_progress"):
         store.command("TRUNCATE TABLE {table:Identifier}", {"table": table})
-    return Rollups(store, OBJECTIVES)
+    return Rollups(store, lambda: OBJECTIVES)
 
 
 def mixed(count: int, seed: int = 7) -> list[dict[str, object]]:

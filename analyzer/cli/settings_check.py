@@ -1,0 +1,62 @@
+"""What can be known to be wrong with settings before anything is started."""
+
+import ssl
+from collections.abc import Callable
+
+from analyzer.slo.objectives import load_objectives
+from collector.errors import ConfigError
+from collector.settings import SETTINGS, Settings
+from collector.store.place import place_of
+from collector.tokens import read_tokens
+
+_SECRETS = {setting.name for setting in SETTINGS if setting.secret}
+
+
+def problems_of(settings: Settings) -> list[str]:
+    """Everything wrong with settings and the files they name, in words; empty when all is well."""
+    checks: tuple[Callable[[], object], ...] = (
+        settings.refuse_open_listeners,
+        settings.refuse_lone_role,
+        lambda: place_of(settings.store or str(settings.data)),
+        lambda: load_objectives(settings.slo),
+        lambda: settings.tenant_tokens and read_tokens(settings.tenant_tokens),
+        lambda: _tls(settings),
+    )
+    found = []
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            found.append(str(error))
+    return found
+
+
+def shown_value(name: str, settings: Settings) -> str:
+    """A setting's value for people to read; secrets and passwords are left out."""
+    if name in _SECRETS:
+        return "(secret)"
+    value = getattr(settings, name)
+    if name == "store":
+        try:
+            return str(place_of(value))
+        except ConfigError:
+            return "(not a store's address)"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "off" if value is None else str(value)
+
+
+def _tls(settings: Settings) -> None:
+    """Read certificate and key as a listener would. Raises ConfigError."""
+    if not (settings.tls_cert and settings.tls_key):
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key)
+        if settings.tls_client_ca:
+            context.load_verify_locations(settings.tls_client_ca)
+    except (OSError, ssl.SSLError) as error:
+        files = ", ".join(
+            str(path) for path in (settings.tls_cert, settings.tls_key, settings.tls_client_ca) if path
+        )
+        raise ConfigError(f"tls: {files}: {error.strerror or error}") from error
