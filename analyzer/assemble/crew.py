@@ -40,12 +40,9 @@ class Duty:
 class Crew:
     """One analyzer's place among those that share a store. start() beats on a thread of its own."""
 
-    def __init__(
-        self, store: Store, name: str | None = None, beat_s: float = BEAT_S, silent_s: int = SILENT_S
-    ):
-        self.name = name or uuid.uuid4().hex[:12]
+    def __init__(self, store: Store):
+        self.name = uuid.uuid4().hex[:12]
         self._store = store
-        self._beat_s, self._silent_s = beat_s, silent_s
         self._present: tuple[str, ...] = ()
         self._first_beat = 0.0
         self._last_beat = -1e9
