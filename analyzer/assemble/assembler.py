@@ -14,9 +14,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from analyzer.assemble.clock_work import slices_to_correct
+from analyzer.assemble.crew import SHARES
 from analyzer.assemble.identity import Decisions, Known, Span, decide
 from analyzer.assemble.names import NameLimits, Names
 from analyzer.assemble.rules_table import write_rules
+from analyzer.assemble.scratch import Scratch
 from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, Role
@@ -46,22 +48,15 @@ LATE_AFTER_S = 3
 STEP_SEQUENCES = 64
 """Most inserts taken into one step, which bounds its memory."""
 
-SCRATCH = (
-    "batch_traces",
-    "batch_requests",
-    "batch_spans",
-    "batch_attempts",
-    "batch_merged",
-    "batch_timelines",
-)
-"""Tables that hold one step's intermediate results."""
-
 DEFAULT_ROLES: tuple[tuple[str, Role], ...] = (
     (r"(?i)prefill", Role.PREFILL),
     (r"(?i)decode", Role.DECODE),
     (r"(?i)(router|frontend|gateway|proxy)", Role.ROUTER),
 )
 """What a process is taken for by its service name when nothing better says it."""
+
+
+_BATCH_TRACES = "SELECT * FROM {scratch:Identifier}.batch_traces"
 
 
 @dataclass(frozen=True)
@@ -89,11 +84,16 @@ class Assembler:
         grace_s: float = GRACE_S,
         late_after_s: int = LATE_AFTER_S,
         names: NameLimits | None = None,
+        scratch: Scratch | None = None,
     ):
         """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the
         defaults.
         """
         self._store = store
+        self._scratch = scratch or Scratch(store)
+        self._adapters = adapters
+        self._roles = [*((p, r, True) for p, r in roles), *((p, r, False) for p, r in DEFAULT_ROLES)]
+        self._shares: tuple[int, ...] = ()
         self._grace_s = grace_s
         self._late_after_s = late_after_s
         self._stop = threading.Event()
@@ -104,14 +104,15 @@ class Assembler:
         self._decided: set[bytes] = set()
         self._reviewed = -math.inf
         self._oldest_new: int | None = None
-        write_rules(
-            store, adapters, [*((p, r, True) for p, r in roles), *((p, r, False) for p, r in DEFAULT_ROLES)]
-        )
-        write_signal_rules(store, adapters)
+        self._write_rules()
         rows = store.query(read_sql(__file__, "sql/progress"))
         self._taken = int(rows[0][0]) if rows else 0
-        self.names = Names(store, names or NameLimits())
+        self.names = Names(store, self._scratch, names or NameLimits())
         """The names that requests carry, held to their limits."""
+
+    def leads(self) -> bool:
+        """Whether this process does what has to be done once for a store."""
+        return True
 
     def progress(self) -> Progress:
         """How far assembly is."""
@@ -189,12 +190,23 @@ class Assembler:
         self._forget_cut_short(after)
         self._do("span_facts", window)
         self._do("batch_traces", window)
-        self._name_requests(upto)
+        decisions = self._name_requests(upto)
+        self._decided = {key for key, _, _ in decisions.traces.values()} if decisions else set()
         self._rebuild(upto)
+        self._look_back()
         self._correct_clocks(upto)
-        oldest = self._store.query("SELECT toUInt32(min(first_bucket)), count() FROM batch_requests")[0]
+
+    def _look_back(self) -> None:
+        """Remember how far back the step's requests reach: they are reviewed soon."""
+        oldest = self._scratch.query(
+            "SELECT toUInt32(min(first_bucket)), count() FROM {scratch:Identifier}.batch_requests"
+        )[0]
         if oldest[1]:
             self._oldest_new = min(int(oldest[0]), self._oldest_new or int(oldest[0]))
+
+    def _write_rules(self) -> None:
+        write_rules(self._store, self._scratch, self._adapters, self._roles)
+        write_signal_rules(self._store, self._adapters)
 
     def _review(self) -> None:
         """Judge again what only time can tell: requests without a request span, and streams nobody
@@ -204,7 +216,7 @@ class Assembler:
         self._reviewed = time.monotonic()
         since = int(now) - REVIEW_S
         self._clear()
-        self._store.command("TRUNCATE TABLE worker_life")
+        self._scratch.command("TRUNCATE TABLE {scratch:Identifier}.worker_life")
         self._do("worker_life", {"since": self._review_from(since)})
         self._do("unfinished", {"since": self._review_from(since)})
         self._do("rootless", {"before": int((now - self._grace_s) * 1e9), "since": self._review_from(since)})
@@ -213,7 +225,7 @@ class Assembler:
 
     def _correct_clocks(self, upto: int) -> None:
         """Assemble again what stands on clocks that turn out to differ; once, as offsets then agree."""
-        for slice_ in slices_to_correct(self._store, upto):
+        for slice_ in slices_to_correct(self._store, self._scratch, upto):
             self._clear()
             self._do("recorrect", {"slices": [slice_]})
             self._rebuild(upto)
@@ -223,8 +235,9 @@ class Assembler:
         return min(since, self._oldest_new) if self._oldest_new is not None else since
 
     def _rebuild(self, upto: int) -> None:
-        self._do("batch_requests", {})
-        self._do("batch_spans", {})
+        shares = {"shares": list(self._shares), "of": SHARES}
+        self._do("batch_requests", shares)
+        self._do("batch_spans", shares)
         self._do("attempts", {})
         merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
         self._do("merged", {**merge, "late_after_s": self._late_after_s})
@@ -245,24 +258,25 @@ class Assembler:
 
     def _clear(self) -> None:
         self._decided = set()
-        for table in SCRATCH:
-            self._store.command(f"TRUNCATE TABLE {table}")
+        self._scratch.clear()
 
     def _do(self, name: str, params: Mapping[str, object]) -> None:
-        self._store.command(read_sql(__file__, f"sql/{name}"), params)
+        self._scratch.command(read_sql(__file__, f"sql/{name}"), params)
 
-    def _name_requests(self, upto: int) -> None:
-        conflicts = self._store.rows(read_sql(__file__, "sql/conflicts"))
-        undecided = {bytes(row[0]) for row in self._store.query(read_sql(__file__, "sql/undecided_traces"))}
+    def _name_requests(self, upto: int) -> Decisions | None:
+        """Name the step's requests; what had to be decided, None when nothing had."""
+        conflicts = self._scratch.rows(read_sql(__file__, "sql/conflicts"))
+        undecided = {bytes(row[0]) for row in self._scratch.query(read_sql(__file__, "sql/undecided_traces"))}
         undecided.update(bytes(trace) for row in conflicts for trace in row["traces"])
         undecided |= self._recall(undecided, conflicts)
         params = {"upto": upto, "undecided": [trace.hex() for trace in sorted(undecided)]}
         self._do("identity_traces", params)
         self._do("identity_ids", params)
-        if undecided:
-            decisions = self._decide(undecided, conflicts)
-            self._record(decisions, upto)
-            self._decided = {key for key, _, _ in decisions.traces.values()}
+        if not undecided:
+            return None
+        decisions = self._decide(undecided, conflicts)
+        self._record(decisions, upto)
+        return decisions
 
     def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
         """Put the traces on record of the requests in question beside the step's own, to decide on all."""
@@ -271,7 +285,7 @@ class Assembler:
         asking = {bytes(row["known_key"]): row["known_first_bucket"] for row in conflicts}  # type: ignore[call-overload]
         asking.pop(bytes(16), None)
         while True:
-            for row in self._store.rows("SELECT * FROM batch_traces WHERE known"):
+            for row in self._scratch.rows("SELECT * FROM {scratch:Identifier}.batch_traces WHERE known"):
                 if row["trace_id"] in undecided or row["trace_id"] in recalled:
                     asking[row["known_key"]] = row["known_first_bucket"]
             if asking.keys() <= asked.keys():
@@ -289,13 +303,15 @@ class Assembler:
             )
             recalled = {
                 bytes(row[0])
-                for row in self._store.query("SELECT trace_id FROM batch_traces WHERE end_ns = 0")
+                for row in self._scratch.query(
+                    "SELECT trace_id FROM {scratch:Identifier}.batch_traces WHERE end_ns = 0"
+                )
             }
 
     def _decide(self, undecided: set[bytes], conflicts: Sequence[dict[str, Any]]) -> Decisions:
         traces: dict[bytes, Known] = {}
         minutes: set[datetime] = set()
-        for row in self._store.rows("SELECT * FROM batch_traces"):
+        for row in self._scratch.rows(_BATCH_TRACES):
             if row["trace_id"] in undecided:
                 minutes.update(row["minutes"], row["known_minutes"])
                 if row["known"]:
@@ -330,7 +346,7 @@ class Assembler:
 
     def _record(self, decisions: Decisions, upto: int) -> None:
         rows: list[list[object]] = []
-        batch = {bytes(row["trace_id"]): row for row in self._store.rows("SELECT * FROM batch_traces")}
+        batch = {bytes(row["trace_id"]): row for row in self._scratch.rows(_BATCH_TRACES)}
         none, no_root = bytes(16), bytes(8)
         for trace, (key, first_bucket, rule) in decisions.traces.items():
             row = batch[trace]

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from analyzer.assemble.scratch import Scratch
 from analyzer.clocks import TOLERANCE_NS, Bound, Contradiction, Offset, offsets, worth_applying
 from collector.sql import read_sql
 from collector.store import Store
@@ -11,13 +12,13 @@ from collector.store import Store
 _COLUMNS = ("slice", "worker", "version", "offset_ns", "low_ns", "high_ns", "contradictory")
 
 
-def slices_to_correct(store: Store, version: int) -> list[int]:
+def slices_to_correct(store: Store, scratch: Scratch, version: int) -> list[int]:
     """Take the step's requests into account; returns slices (Unix seconds) whose offsets changed.
 
     Nothing is done beyond a look while no stamp contradicts causality.
     """
-    store.command(read_sql(__file__, "sql/clock_bounds"))
-    doubts = store.query(read_sql(__file__, "sql/clock_doubts"), {"tolerance_ns": TOLERANCE_NS})
+    scratch.command(read_sql(__file__, "sql/clock_bounds"))
+    doubts = scratch.query(read_sql(__file__, "sql/clock_doubts"), {"tolerance_ns": TOLERANCE_NS})
     slices = [int(row[0]) for row in doubts]
     if not slices:
         return []

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
+from analyzer.assemble.scratch import Scratch
 from collector.sql import read_sql
 from collector.store import Store
 
@@ -27,9 +28,11 @@ class NameLimits:
 class Names:
     """Knows the names in use, and which of a step's are over the limit."""
 
-    def __init__(self, store: Store, limits: NameLimits, clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self, store: Store, scratch: Scratch, limits: NameLimits, clock: Callable[[], float] = time.monotonic
+    ):
         """Begin with the names of the last day's requests."""
-        self._store = store
+        self._scratch = scratch
         self._clock = clock
         self._limits = {field.name: getattr(limits, field.name) for field in fields(limits)}
         self._seen: dict[str, dict[str, float]] = {kind: {} for kind in self._limits}
@@ -43,12 +46,12 @@ class Names:
 
     def mark(self) -> None:
         """Write down which names of the step's requests are over the limit, for `requests.sql` to read."""
-        found = self._store.query(read_sql(__file__, "sql/names_found"))
+        found = self._scratch.query(read_sql(__file__, "sql/names_found"))
         over = [[kind, name] for kind, name in found if not self._admit(kind, name)]
         if over or self._marked:
-            self._store.command("TRUNCATE TABLE names_over_limit")
+            self._scratch.command("TRUNCATE TABLE {scratch:Identifier}.names_over_limit")
         if over:
-            self._store.insert("names_over_limit", over, ["kind", "name"])
+            self._scratch.insert("names_over_limit", over, ["kind", "name"])
         self._marked = bool(over)
 
     def _admit(self, kind: str, name: str) -> bool:

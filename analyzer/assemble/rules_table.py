@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from analyzer.assemble.scratch import RULES, Scratch
 from collector.engines.rules import (
     NEXT_ATTEMPT,
     Adapter,
@@ -16,7 +17,7 @@ from collector.engines.rules import (
     Where,
 )
 from collector.phases import Phase
-from collector.store import Store
+from collector.store import Store, keep_rows
 
 PHASE_CODE: dict[Phase, int] = {phase: code for code, phase in enumerate(Phase, start=1)}
 SOURCE_CODE: dict[Source, int] = {Source.OBSERVED: 1, Source.DERIVED: 2, Source.BOUNDED: 3}
@@ -52,27 +53,31 @@ _COLUMNS = (
 )
 
 
+_ROLE_COLUMNS = ("pattern", "role", "configured")
+
+
 def covers_mask(phases: Iterable[Phase]) -> int:
     """Bit n-1 set for each phase of code n."""
     return sum(1 << (PHASE_CODE[phase] - 1) for phase in phases)
 
 
-def write_rules(store: Store, adapters: Iterable[Adapter], roles: Iterable[tuple[str, Role, bool]]) -> None:
-    """Replace the rules in the store by those of `adapters`; roles: (pattern, role, whether it was
-    configured).
+def write_rules(
+    store: Store, scratch: Scratch, adapters: Iterable[Adapter], roles: Iterable[tuple[str, Role, bool]]
+) -> None:
+    """Replace the rules by those of `adapters`; roles: (pattern, role, whether it was configured).
+
+    The roles are read by the store's own views as well.
     """
     adapters = tuple(adapters)
     rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules]
     between = [_between(rule) for adapter in adapters for rule in adapter.between]
-    for table in ("span_rules", "mark_rules", "process_roles"):
-        store.command(f"TRUNCATE TABLE {table}")
-    store.insert("span_rules", rules, _COLUMNS)
-    store.insert("mark_rules", between, ("start", "end", "phase", "covers", "source", "reason"))
-    store.insert(
-        "process_roles",
-        [[pattern, int(role), int(configured)] for pattern, role, configured in roles],
-        ("pattern", "role", "configured"),
-    )
+    processes = [[pattern, int(role), int(configured)] for pattern, role, configured in roles]
+    for table in RULES:
+        scratch.command(f"TRUNCATE TABLE {{scratch:Identifier}}.{table}")
+    scratch.insert("span_rules", rules, _COLUMNS)
+    scratch.insert("mark_rules", between, ("start", "end", "phase", "covers", "source", "reason"))
+    scratch.insert("process_roles", processes, _ROLE_COLUMNS)
+    keep_rows(store, "process_roles", processes, _ROLE_COLUMNS)
 
 
 def _between(rule: Between) -> list[object]:

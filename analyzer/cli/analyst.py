@@ -7,7 +7,9 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Gauge
 
 from analyzer.assemble.assembler import Assembler
+from analyzer.assemble.crew import Crew
 from analyzer.assemble.names import NameLimits
+from analyzer.assemble.shared import SharedAssembler
 from analyzer.export import Exporter
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.rollups import Rollups
@@ -34,8 +36,13 @@ class Analyst:
         """
         self._store = store
         self._retention = _retention(settings) if lasting else None
-        self._assembler = Assembler(store, names=_name_limits(settings))
-        self._rollups = Rollups(store, objectives)
+        names = _name_limits(settings)
+        self._assembler = (
+            Assembler(store, names=names)
+            if store.embedded
+            else SharedAssembler(store, Crew(store), names=names)
+        )
+        self._rollups = Rollups(store, objectives, self._assembler.leads)
         self._exporter = Exporter(store, registry, objectives, self.taken)
         self._ends: list[Callable[[], object]] = []
         _report_lag(self._assembler, registry)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from collector.engines.rules import Adapter
 from collector.engines.signals import SignalRule
-from collector.store import Store
+from collector.store import Store, keep_rows
 
 _COLUMNS = (
     "metric", "dialect", "signal", "counter", "as_rate", "reads", "scale", "conditions", "part", "part_label",
@@ -17,8 +17,7 @@ def write_signal_rules(store: Store, adapters: Iterable[Adapter]) -> None:
     rows = [
         _row(adapter, rule, name) for adapter in adapters for rule in adapter.signals for name in rule.names
     ]
-    store.command("TRUNCATE TABLE signal_rules")
-    store.insert("signal_rules", rows, _COLUMNS)
+    keep_rows(store, "signal_rules", rows, _COLUMNS)
 
 
 def _row(adapter: Adapter, rule: SignalRule, name: str) -> list[object]:

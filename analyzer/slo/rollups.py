@@ -26,8 +26,12 @@ MINUTES_AT_ONCE = 240
 class Rollups:
     """Keeps the minutes up to date with `requests`. One per store; start() runs it on a thread of its own."""
 
-    def __init__(self, store: Store, objectives: Callable[[], Objectives]):
+    def __init__(
+        self, store: Store, objectives: Callable[[], Objectives], wanted: Callable[[], bool] = lambda: True
+    ):
+        """wanted: whether this process is the one to count, of several on one store."""
         self._store = store
+        self._wanted = wanted
         self._objectives = objectives
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -80,6 +84,7 @@ class Rollups:
     def _run(self, every_s: float) -> None:
         while not self._stop.wait(every_s):
             try:
-                self.catch_up()
+                if self._wanted():
+                    self.catch_up()
             except Exception:
                 log.exception("counting minutes failed; it will be tried again")

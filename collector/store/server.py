@@ -51,6 +51,8 @@ class ServerEngine:
                 compress="lz4",
                 settings={name: value for name, value in SETTINGS.items() if name != "session_timezone"},
                 tz_mode="naive_utc",
+                # lists of traces are longer than servers let an address be
+                form_encode_query_params=True,
                 autogenerate_session_id=False,
                 connect_timeout=5,
                 send_receive_timeout=60,

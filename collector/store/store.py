@@ -131,10 +131,16 @@ class Store:
         except ClickHouseError as error:
             raise StoreError(f"statement failed: {self._why(error)}") from error
 
-    def insert(self, table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
-        """Insert rows into one of pdscope's own tables."""
+    def insert(
+        self,
+        table: str,
+        rows: Sequence[Sequence[Any]],
+        columns: Sequence[str],
+        database: str | None = None,
+    ) -> None:
+        """Insert rows into one of pdscope's own tables; `database` where it is not the store's."""
         try:
-            self._client().insert(table, rows, column_names=list(columns))
+            self._client().insert(table, rows, column_names=list(columns), database=database)
         except ClickHouseError as error:
             raise StoreError(f"insert into {table} failed: {self._why(error)}") from error
 

@@ -52,7 +52,7 @@ def test_a_name_not_seen_for_a_day_makes_room(monkeypatch: pytest.MonkeyPatch) -
             return []
 
     now = 0.0
-    names = Names(Empty(), NameLimits(routes=2), clock=lambda: now)  # type: ignore[arg-type]
+    names = Names(Empty(), Empty(), NameLimits(routes=2), clock=lambda: now)  # type: ignore[arg-type]
     assert names._admit("routes", "old")
     now = 10.0
     assert names._admit("routes", "busy")

@@ -32,7 +32,7 @@ store_property = settings(
 def one_clock() -> Iterator[None]:
     """Random stamps contradict causality on purpose, and the oracle corrects no clocks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembler, "slices_to_correct", lambda store, version: [])
+        patch.setattr(assembler, "slices_to_correct", lambda store, scratch, version: [])
         yield
 
 

@@ -65,10 +65,12 @@ class Tally:
 class Senders:
     """Threads that send requests to whatever port is up, until told to stop."""
 
-    def __init__(self, count: int, per_export: int = 3, seed: int = 0):
+    def __init__(self, count: int, per_export: int = 3, seed: int = 0, pause_s: float = 0.01):
         self.tally = Tally()
         self.port: int | None = None
         self._per_export = per_export
+        self._seed = seed
+        self._pause_s = pause_s
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._threads = [
@@ -99,7 +101,10 @@ class Senders:
                 while self.port == port and not self._stop.is_set():
                     again = pending is not None
                     if pending is None:
-                        names = [f"r-{os.getpid()}-{number}-{serial}-{n}" for n in range(self._per_export)]
+                        names = [
+                            f"r-{os.getpid()}-{self._seed}-{number}-{serial}-{n}"
+                            for n in range(self._per_export)
+                        ]
                         serial += 1
                         pending = (names, requests_body(names, time.time_ns()))
                     try:
@@ -117,4 +122,4 @@ class Senders:
                         self.tally.acknowledged.update(pending[0])
                         self.tally.resent_acknowledged += again
                     pending = None
-                    time.sleep(rng.uniform(0, 0.01))
+                    time.sleep(rng.uniform(0, self._pause_s))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from analyzer.assemble.rules_table import write_rules
+from analyzer.assemble.scratch import Scratch
 from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
 from collector.engines.rules import Role
@@ -18,9 +19,8 @@ _NAMES = itertools.count()
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     opened = Store.open(tmp_path_factory.mktemp("store"))
     write_signal_rules(opened, ADAPTERS)
-    write_rules(
-        opened, ADAPTERS, [("set-to-decode", Role.DECODE, True), ("(?i)prefill", Role.PREFILL, False)]
-    )
+    roles = [("set-to-decode", Role.DECODE, True), ("(?i)prefill", Role.PREFILL, False)]
+    write_rules(opened, Scratch(opened), ADAPTERS, roles)
     yield opened
     opened.close()
     gc.collect()

@@ -78,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
                 "Native" if sql.rstrip().endswith("Native") else values.get("default_format", "TabSeparated")
             )
             block_info = name == "Native" and "client_protocol_version" in values
-            if block_info and not re.match(r"\s*(SELECT|WITH)\b", sql, re.IGNORECASE):
+            if block_info and not re.match(r"(\s|--[^\n]*\n)*(SELECT|WITH)\b", sql, re.IGNORECASE):
                 answer = handle.query(sql, name, params=params).bytes() or b""
                 return BLOCK_INFO + answer if answer else b"", name
             if block_info:

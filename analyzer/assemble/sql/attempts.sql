@@ -1,6 +1,6 @@
 -- Numbers the spans of requests with several attempts: a span that does not say takes its parent's attempt. Named attempts are
 -- numbered by when their first span began. Most steps have no such request.
-INSERT INTO batch_attempts
+INSERT INTO {scratch:Identifier}.batch_attempts
 SELECT span.1, span.2, span.3, attempt
 FROM
 (
@@ -18,10 +18,10 @@ FROM
             arrayDistinct(arrayFilter(a -> a NOT IN ('', '@next'), arrayMap(s -> s.6, members))) AS names,
             arrayMap(s -> toUInt8(if(s.6 != '', least(indexOf(names, s.6), 250), s.7)), members) AS said,
             arrayMap((s, mine, place) -> if(s.6 = '@next', arrayFirst(o -> o > 0, arraySlice(said, place)), mine), members, said, arrayEnumerate(members)) AS own
-        FROM batch_spans
+        FROM {scratch:Identifier}.batch_spans
         WHERE request_key IN
         (
-            SELECT request_key FROM batch_spans
+            SELECT request_key FROM {scratch:Identifier}.batch_spans
             WHERE attempt_id NOT IN ('', '@next') OR attempt > 1
             GROUP BY request_key
             HAVING uniqExactIf(attempt_id, attempt_id NOT IN ('', '@next')) > 1 OR max(attempt) > 1

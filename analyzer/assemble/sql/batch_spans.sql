@@ -1,6 +1,6 @@
 -- Every span of the requests of one step, with the process that sent it. Copies of a span stay, to be counted; what they say
 -- counts for the newest alone, which may correct the others.
-INSERT INTO batch_spans
+INSERT INTO {scratch:Identifier}.batch_spans
 WITH (SELECT groupArray((slice, worker, offset_ns)) FROM clock_offsets FINAL WHERE offset_ns != 0) AS offsets
 SELECT
     if(b.rule = 'shared_trace', o.request_key, b.request_key) AS request_key,
@@ -19,16 +19,16 @@ SELECT
 FROM
 (
     SELECT * FROM span_facts
-    WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) IN (SELECT arrayJoin(minutes) FROM batch_requests)
-        AND trace_id IN (SELECT trace_id FROM batch_requests)
+    WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) IN (SELECT arrayJoin(minutes) FROM {scratch:Identifier}.batch_requests)
+        AND trace_id IN (SELECT trace_id FROM {scratch:Identifier}.batch_requests)
 ) AS f
-INNER JOIN batch_requests AS b ON f.trace_id = b.trace_id
+INNER JOIN {scratch:Identifier}.batch_requests AS b ON f.trace_id = b.trace_id
 LEFT JOIN
 (
     SELECT trace_id, span_id, resource_id, 1 AS copied, max((ingest_sequence, start_ns, end_ns)) AS newest
     FROM span_facts
-    WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) IN (SELECT arrayJoin(minutes) FROM batch_requests)
-        AND trace_id IN (SELECT trace_id FROM batch_requests)
+    WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) IN (SELECT arrayJoin(minutes) FROM {scratch:Identifier}.batch_requests)
+        AND trace_id IN (SELECT trace_id FROM {scratch:Identifier}.batch_requests)
     GROUP BY trace_id, span_id, resource_id
     HAVING count() > 1
 ) AS n ON f.trace_id = n.trace_id AND f.span_id = n.span_id AND f.resource_id = n.resource_id
@@ -36,7 +36,7 @@ LEFT JOIN
 (
     SELECT trace_id, span_id, resource_id, argMax(request_key, version) AS request_key
     FROM span_owners
-    WHERE trace_id IN (SELECT trace_id FROM batch_requests WHERE rule = 'shared_trace')
+    WHERE trace_id IN (SELECT trace_id FROM {scratch:Identifier}.batch_requests WHERE rule = 'shared_trace')
     GROUP BY trace_id, span_id, resource_id
 ) AS o ON f.trace_id = o.trace_id AND f.span_id = o.span_id AND f.resource_id = o.resource_id
 LEFT JOIN
@@ -49,9 +49,10 @@ LEFT JOIN
         any(attrs['pd.tenant']) AS tenant,
         any(toUInt8(transform(toString(pool), ['prefill', 'decode', 'router', 'colocated'],
             [1, 2, 3, 4],
-            arrayFirst(p -> p.3 = 1 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM process_roles)).2))) AS pool,
-        any(arrayFirst(p -> p.3 = 0 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM process_roles)).2) AS guess
+            arrayFirst(p -> p.3 = 1 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM {scratch:Identifier}.process_roles)).2))) AS pool,
+        any(arrayFirst(p -> p.3 = 0 AND (match(toString(service), p.1) OR match(instance, p.1)), (SELECT groupArray((pattern, role, configured)) FROM {scratch:Identifier}.process_roles)).2) AS guess
     FROM resources
     GROUP BY resource_id
 ) AS p ON f.resource_id = p.resource_id
 WHERE request_key != toFixedString('', 16)
+    AND (empty({shares:Array(UInt8)}) OR has({shares:Array(UInt8)}, toUInt8(cityHash64(request_key) % {of:UInt8})))

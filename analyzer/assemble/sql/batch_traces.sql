@@ -1,5 +1,5 @@
 -- The traces touched by the spans of one step, with what identity knows of them. after, upto: ingest sequences.
-INSERT INTO batch_traces
+INSERT INTO {scratch:Identifier}.batch_traces
 SELECT
     b.trace_id, b.roots, b.ids, b.start_ns, b.end_ns, b.minutes,
     k.known, k.bucket, k.request_key, k.first_bucket, k.root_span_id, k.minutes, k.rule

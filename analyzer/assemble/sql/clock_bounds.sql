@@ -21,7 +21,7 @@ FROM
             minIf(start_ns + shift_ns, root = 1) AS t0,
             maxIf(arrayMax(arrayPushBack(arrayMap(k -> k.3 + shift_ns, arrayFilter(k -> k.1 = 'first_token', marks)), 0)), root = 1) AS first_token,
             groupArrayArray(arrayMap(i -> (i.1, worker, i.3 + shift_ns, i.4 + shift_ns), arrayFilter(i -> i.2 = 0 AND i.5 = 0 AND i.6 = 1, intervals))) AS ivs
-        FROM batch_spans
+        FROM {scratch:Identifier}.batch_spans
         GROUP BY request_key
         HAVING max(root = 1) AND max(attempt) <= 1 AND uniqExactIf(attempt_id, attempt_id NOT IN ('', '@next')) <= 1
             AND max(arrayMax(arrayPushBack(intervals.8, 0))) <= 1

@@ -9,15 +9,15 @@ FROM
     FROM
     (
         SELECT arrayJoin(ids) AS id, reinterpretAsFixedString(sipHash128(id)) AS alias, trace_id, if(known, known_key, trace_id) AS key
-        FROM batch_traces
+        FROM {scratch:Identifier}.batch_traces
     ) AS e
     LEFT JOIN
     (
         SELECT alias, argMin(request_key, version) AS request_key, argMin(first_bucket, version) AS first_bucket
         FROM identity
         WHERE kind = 1
-            AND alias IN (SELECT reinterpretAsFixedString(sipHash128(arrayJoin(ids))) FROM batch_traces)
-            AND (bucket IN (SELECT arrayJoin([-600, 0, 600]) + toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) FROM batch_traces)
+            AND alias IN (SELECT reinterpretAsFixedString(sipHash128(arrayJoin(ids))) FROM {scratch:Identifier}.batch_traces)
+            AND (bucket IN (SELECT arrayJoin([-600, 0, 600]) + toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) FROM {scratch:Identifier}.batch_traces)
                 OR ingested_at >= now('UTC') - 3600)
         GROUP BY alias
     ) AS k ON e.alias = k.alias

@@ -9,8 +9,8 @@ SELECT
     batch_traces.trace_id,
     'request_id',
     {upto:UInt64}
-FROM batch_traces
+FROM {scratch:Identifier}.batch_traces
 WHERE trace_id NOT IN (SELECT toFixedString(unhex(arrayJoin({undecided:Array(String)})), 16))
     AND name NOT IN (
         SELECT alias FROM identity
-        WHERE kind = 1 AND bucket IN (SELECT toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) FROM batch_traces))
+        WHERE kind = 1 AND bucket IN (SELECT toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) FROM {scratch:Identifier}.batch_traces))

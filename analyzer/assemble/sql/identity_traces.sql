@@ -11,6 +11,6 @@ SELECT
     arrayDistinct(arrayConcat(known_minutes, minutes)),
     if(known, known_rule, 'trace_id'),
     {upto:UInt64}
-FROM batch_traces
+FROM {scratch:Identifier}.batch_traces
 WHERE trace_id NOT IN (SELECT toFixedString(unhex(arrayJoin({undecided:Array(String)})), 16))
     AND (NOT known OR NOT hasAll(known_minutes, minutes) OR (notEmpty(roots) AND known_root = toFixedString('', 8)))

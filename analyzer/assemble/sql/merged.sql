@@ -1,5 +1,5 @@
 -- Puts together what the spans of one step's requests say: roles, intervals, marks and facts.
-INSERT INTO batch_merged
+INSERT INTO {scratch:Identifier}.batch_merged
 SELECT
     request_key,
     any(first_bucket) AS first_bucket,
@@ -36,16 +36,16 @@ FROM
         multiIf(s.pool != 0, s.pool, s.plays = 3, 3, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
         arrayMap(i -> (i.1, i.2, i.3, i.4, if(i.8 > 0, i.8, greatest(s.attempt, a.attempt, 1)), i.6, i.7, role, s.worker),
             arrayFilter(i -> i.5 = 0 OR i.5 = role, s.intervals)) AS read
-    FROM batch_spans AS s
-    LEFT ANY JOIN (SELECT trace_id, span_id, calls FROM batch_spans WHERE calls != 0) AS c
+    FROM {scratch:Identifier}.batch_spans AS s
+    LEFT ANY JOIN (SELECT trace_id, span_id, calls FROM {scratch:Identifier}.batch_spans WHERE calls != 0) AS c
         ON s.trace_id = c.trace_id AND s.parent_id = c.span_id
-    LEFT ANY JOIN batch_attempts AS a ON s.trace_id = a.trace_id AND s.span_id = a.span_id AND s.resource_id = a.resource_id
+    LEFT ANY JOIN {scratch:Identifier}.batch_attempts AS a ON s.trace_id = a.trace_id AND s.span_id = a.span_id AND s.resource_id = a.resource_id
 ) AS one
 LEFT ANY JOIN
 (
     SELECT request_key, max(requests.finalized) AS finalized, argMax(requests.spans, requests.version) AS spans
     FROM requests
-    WHERE first_bucket IN (SELECT first_bucket FROM batch_requests) AND request_key IN (SELECT request_key FROM batch_spans)
+    WHERE first_bucket IN (SELECT first_bucket FROM {scratch:Identifier}.batch_requests) AND request_key IN (SELECT request_key FROM {scratch:Identifier}.batch_spans)
     GROUP BY request_key
 ) AS before ON one.request_key = before.request_key
 GROUP BY request_key

@@ -1,6 +1,6 @@
 -- The traces on record of some requests, as far as they are not among the step's; an end_ns of 0 tells them from those.
 -- keys: request keys in hexadecimal; buckets: the ten minutes around the requests' first ones.
-INSERT INTO batch_traces
+INSERT INTO {scratch:Identifier}.batch_traces
 WITH further AS
 (
     SELECT trace_id, minutes FROM identity
@@ -16,5 +16,5 @@ FROM identity
 WHERE kind = 0
     AND (alias IN (SELECT toFixedString(unhex(arrayJoin({keys:Array(String)})), 16)) OR alias IN (SELECT trace_id FROM further))
     AND (bucket IN {buckets:Array(DateTime('UTC'))} OR bucket IN (SELECT arrayJoin(minutes) FROM further))
-    AND alias NOT IN (SELECT trace_id FROM batch_traces)
+    AND alias NOT IN (SELECT trace_id FROM {scratch:Identifier}.batch_traces)
 GROUP BY alias

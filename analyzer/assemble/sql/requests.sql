@@ -14,7 +14,7 @@ INSERT INTO requests
 WITH
     ['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer', 'decode_queue', 'kv_import', 'first_decode_step', 'network_streaming', 'decode', 'preempted'] AS phase_names,
     ['observed', 'derived', 'bounded'] AS source_names,
-    over_limit AS (SELECT toString(kind), name FROM names_over_limit),
+    over_limit AS (SELECT toString(kind), name FROM {scratch:Identifier}.names_over_limit),
     toInt64(-9223372036854775808) AS not_seen
 SELECT
     request_key, first_bucket, version, request_id, client_request_id, root_trace, conversation_id, system,
@@ -124,7 +124,7 @@ FROM
                                 arrayMap((i, l, u) -> (if(i.5 < attempts, greatest(i.3, arrayMin(arrayPushBack(arrayFilter(d -> d > 0, arraySlice(dispatches, i.5 + 1)), i.4))), i.4), if(l < 8, -u, 0), if(l BETWEEN 8 AND 15, -u, 0), if(l > 15, -u, 0)), ivs, lanes, units),
                                 if(retry_end > retry_start, [(retry_start, toInt64(1), toInt64(0), toInt64(0)), (retry_end, toInt64(-1), toInt64(0), toInt64(0))], []),
                                 arrayMap(t -> (t, toInt64(0), toInt64(0), toInt64(0)), arrayFilter(t -> t > 0, [t0, t1, d0, d1])))) AS changes
-                        FROM batch_timelines
+                        FROM {scratch:Identifier}.batch_timelines
                     )
                 )
             )

@@ -1,5 +1,5 @@
 -- Traces whose legs stand alone: no request span came within the grace time. before: Unix nanoseconds of their last span; since: Unix seconds.
-INSERT INTO batch_traces (trace_id, start_ns, end_ns, minutes)
+INSERT INTO {scratch:Identifier}.batch_traces (trace_id, start_ns, end_ns, minutes)
 SELECT
     trace_id, min(span_facts.start_ns), max(span_facts.end_ns),
     groupUniqArray(toStartOfMinute(toDateTime(intDiv(span_facts.start_ns, 1000000000), 'UTC')))

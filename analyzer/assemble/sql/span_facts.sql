@@ -90,25 +90,25 @@ FROM
             (
                 SELECT
                     trace_id, span_id, parent_id, resource_id, start_ns, end_ns, status, ingest_sequence, ingested_at,
-                    mapFilter((k, v) -> k IN (SELECT arrayJoin(attributes) FROM span_rules), attrs) AS own,
+                    mapFilter((k, v) -> k IN (SELECT arrayJoin(attributes) FROM {scratch:Identifier}.span_rules), attrs) AS own,
                     arrayMap(e -> (toString(e.name), e.ns), events) AS named,
-                    if(concat('name:', name) IN (SELECT key FROM span_rules), concat('name:', name),
-                        if((arrayFirst(p -> startsWith(name, p), (SELECT arrayReverseSort(p -> length(p), groupArray(prefix)) FROM span_rules WHERE prefix != '')) AS longest) != '',
+                    if(concat('name:', name) IN (SELECT key FROM {scratch:Identifier}.span_rules), concat('name:', name),
+                        if((arrayFirst(p -> startsWith(name, p), (SELECT arrayReverseSort(p -> length(p), groupArray(prefix)) FROM {scratch:Identifier}.span_rules WHERE prefix != '')) AS longest) != '',
                             concat('prefix:', longest), concat('scope:', scope, ':', toString(kind)))) AS rule_key
                 FROM spans
                 WHERE ingest_sequence > {after:UInt64} AND ingest_sequence <= {upto:UInt64}
             ) AS s
-            INNER JOIN span_rules AS r ON s.rule_key = r.key
+            INNER JOIN {scratch:Identifier}.span_rules AS r ON s.rule_key = r.key
             LEFT ANY JOIN
             (
                 -- what the last event of a name says, for the few spans of which that is asked
                 SELECT
                     trace_id, span_id, resource_id,
                     arrayFlatten(arrayMap(e -> arrayMap((k, v) -> (concat('event:', e.name, ':', k), v), mapKeys(e.attrs), mapValues(e.attrs)),
-                        arrayFilter(e -> e.name IN (SELECT arrayJoin(told) FROM span_rules), events))) AS told
+                        arrayFilter(e -> e.name IN (SELECT arrayJoin(told) FROM {scratch:Identifier}.span_rules), events))) AS told
                 FROM spans
                 WHERE ingest_sequence > {after:UInt64} AND ingest_sequence <= {upto:UInt64}
-                    AND arrayExists(n -> n IN (SELECT arrayJoin(told) FROM span_rules), events.name)
+                    AND arrayExists(n -> n IN (SELECT arrayJoin(told) FROM {scratch:Identifier}.span_rules), events.name)
             ) AS t ON s.trace_id = t.trace_id AND s.span_id = t.span_id AND s.resource_id = t.resource_id
             WHERE empty(r.wanted) OR arrayExists(one -> arrayAll(w -> multiIf(w.2 = '*', mapContains(m, w.1), w.2 = '', NOT mapContains(m, w.1), m[w.1] = w.2), one), r.wanted)
         )

@@ -1,5 +1,5 @@
 -- Finds each request's instants, outcome, attempts and intervals from what its spans say together.
-INSERT INTO batch_timelines
+INSERT INTO {scratch:Identifier}.batch_timelines
 (
     request_key, first_bucket, version, spans, duplicate_spans, finalized_before, spans_before, late_spans,
     joined_by, impossible, has_root, root_trace, system, process_cohort, prefill_process, decode_process,
@@ -11,8 +11,8 @@ INSERT INTO batch_timelines
     dispatches, comps, masked, t1, retry_start, retry_end, lanes, units
 )
 WITH
-    (SELECT groupArray((start, end, phase, covers, source, reason)) FROM mark_rules) AS between,
-    (SELECT groupArray((worker, first_ns, last_ns)) FROM worker_life) AS lives,
+    (SELECT groupArray((start, end, phase, covers, source, reason)) FROM {scratch:Identifier}.mark_rules) AS between,
+    (SELECT groupArray((worker, first_ns, last_ns)) FROM {scratch:Identifier}.worker_life) AS lives,
     ['admission_ms', 'deadline_ns', 'engine_ttft_ms', 'error_type', 'kv_transfer_estimated_ms', 'route_candidates', 'route_fallback', 'route_reason', 'route_rejected'] AS receipt_names
 SELECT
     request_key, first_bucket, version, spans, duplicate_spans, finalized_before, spans_before, late_spans,
@@ -124,7 +124,7 @@ FROM
                         arrayMap(f -> f.3, facts) AS fact_values,
                         arrayMap(k -> k.1, marks) AS mark_names,
                         arrayMap(k -> k.3, marks) AS mark_times
-                    FROM batch_merged
+                    FROM {scratch:Identifier}.batch_merged
                     -- spans outlive their retention before rows do: a row is never replaced by one made from fewer spans, unless identity moved some
                     WHERE spans >= spans_before OR request_key IN (SELECT toFixedString(unhex(arrayJoin({decided:Array(String)})), 16))
                 )

@@ -61,7 +61,7 @@ FROM
             e.5[1] AS status_, e.5[2] AS reason_, e.5[3] AS connector_, e.5[4] AS transport_, e.5[5] AS source_, e.5[6] AS destination_,
             e.6[1] AS bytes_, e.6[2] AS tokens_, e.6[3] AS descriptors_, e.6[4] AS already_held_tokens_, e.6[5] AS post_ns_,
             e.6[6] AS wait_ns_, e.6[7] AS lease_ns_, e.6[8] AS lease_s_, e.6[9] AS link_gb_s_
-        FROM (SELECT request_key, first_bucket, worker, pool, plays, guess, attempt, kv FROM batch_spans WHERE notEmpty(kv) LIMIT 1 BY trace_id, span_id, resource_id)
+        FROM (SELECT request_key, first_bucket, worker, pool, plays, guess, attempt, kv FROM {scratch:Identifier}.batch_spans WHERE notEmpty(kv) LIMIT 1 BY trace_id, span_id, resource_id)
         ARRAY JOIN kv AS e
     )
     GROUP BY request_key, id
