@@ -77,6 +77,8 @@ def write_rules(
     scratch.insert("span_rules", rules, _COLUMNS)
     scratch.insert("mark_rules", between, ("start", "end", "phase", "covers", "source", "reason"))
     scratch.insert("process_roles", processes, _ROLE_COLUMNS)
+    # also where the store's own views and answers look for them
+    keep_rows(store, "span_rules", rules, _COLUMNS)
     keep_rows(store, "process_roles", processes, _ROLE_COLUMNS)
 
 
