@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Gauge
 from analyzer.assemble.assembler import Assembler
 from analyzer.assemble.names import NameLimits
 from analyzer.export import Exporter
+from analyzer.minutes import Minutes
 from analyzer.slo.objectives import Objectives
-from analyzer.slo.rollups import Rollups
 from collector.errors import CollectorError
 from collector.settings import Settings
 from collector.store import Store
@@ -35,7 +35,7 @@ class Analyst:
         self._store = store
         self._retention = _retention(settings) if lasting else None
         self._assembler = Assembler(store, names=_name_limits(settings))
-        self._rollups = Rollups(store, objectives)
+        self._minutes = Minutes(store, objectives, self.taken)
         self._exporter = Exporter(store, registry, objectives, self.taken)
         self._ends: list[Callable[[], object]] = []
         _report_lag(self._assembler, registry)
@@ -58,8 +58,8 @@ class Analyst:
         self._ends.append(self._assembler.stop)
         if self._retention:
             apply_retention(self._store, self._retention)
-            self._rollups.start()
-            self._ends.append(self._rollups.stop)
+            self._minutes.start()
+            self._ends.append(self._minutes.stop)
         self._exporter.start()
         self._ends.append(self._exporter.stop)
 
