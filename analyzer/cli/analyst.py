@@ -11,8 +11,8 @@ from analyzer.assemble.crew import Crew
 from analyzer.assemble.names import NameLimits
 from analyzer.assemble.shared import SharedAssembler
 from analyzer.export import Exporter
+from analyzer.minutes import Minutes
 from analyzer.slo.objectives import Objectives
-from analyzer.slo.rollups import Rollups
 from collector.errors import CollectorError
 from collector.settings import Settings
 from collector.store import Store
@@ -42,7 +42,7 @@ class Analyst:
             if store.embedded
             else SharedAssembler(store, Crew(store), names=names)
         )
-        self._rollups = Rollups(store, objectives, self._assembler.leads)
+        self._minutes = Minutes(store, objectives, self.taken, self._assembler.leads)
         self._exporter = Exporter(store, registry, objectives, self.taken)
         self._ends: list[Callable[[], object]] = []
         _report_lag(self._assembler, registry)
@@ -65,8 +65,8 @@ class Analyst:
         self._ends.append(self._assembler.stop)
         if self._retention:
             apply_retention(self._store, self._retention)
-            self._rollups.start()
-            self._ends.append(self._rollups.stop)
+            self._minutes.start()
+            self._ends.append(self._minutes.stop)
         self._exporter.start()
         self._ends.append(self._exporter.stop)
 

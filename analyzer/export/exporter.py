@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry, Gauge
 from analyzer.export.finished import FinishedRequests
 from analyzer.export.fleet import Fleet
 from analyzer.export.objective_info import ObjectiveInfo
-from analyzer.slo.cause_minutes import CauseMinutes
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.objectives_table import write_objectives
 from collector.errors import CollectorError
@@ -24,7 +23,7 @@ SHARE = 0.25
 
 
 class Exporter:
-    """Writes the minutes of causes, counts finished requests, and reads the fleet's gauges."""
+    """Counts finished requests, and reads the gauges of causes and of the fleet."""
 
     def __init__(
         self,
@@ -43,7 +42,6 @@ class Exporter:
         self._store = store
         self._written: Objectives | None = None
         self._finished = FinishedRequests(store, registry, taken())
-        self._minutes = CauseMinutes(store)
         self._fleet = Fleet(store)
         registry.register(self._fleet)
         registry.register(ObjectiveInfo(objectives))
@@ -70,7 +68,6 @@ class Exporter:
         objectives, taken = self._objectives(), self._taken()
         self._write(objectives)
         self._finished.count(objectives, taken)
-        self._minutes.write(objectives, taken)
         self._fleet.refresh()
         self._age.set_to_current_time()
 

@@ -73,16 +73,13 @@ class Fleet(Collector):
         self._snapshot = Snapshot(tuple(families), at)
 
     def _causes(self, at: float) -> list[GaugeMetricFamily]:
-        rows = self._store.rows(
-            read_sql(__file__, "sql/causes"), {"since": int(at) - CAUSES_S, "until": int(at)}
-        )
+        window = {"since": int(at) - CAUSES_S, "until": int(at)}
         by_cause: dict[tuple[str, ...], float] = defaultdict(float)
         evaluated: dict[tuple[str, ...], float] = defaultdict(float)
-        for row in rows:
-            model = self._model(row["model"])
-            evaluated[row["objective"], model] += row["requests"]
-            if row["cause"] != "none":
-                by_cause[row["objective"], model, row["cause"]] += row["requests"]
+        for row in self._store.rows(read_sql(__file__, "sql/causes"), window):
+            by_cause[row["objective"], self._model(row["model"]), row["cause"]] += row["missed"]
+        for row in self._store.rows(read_sql(__file__, "sql/evaluated"), window):
+            evaluated[row["objective"], self._model(row["model"])] += row["evaluated"]
         return [
             _family(
                 "pdscope_missed_requests_by_cause",

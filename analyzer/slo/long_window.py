@@ -5,6 +5,7 @@ requests themselves (another TTFT limit, a joint figure by a label that minutes 
 from it, and is answered as far back as requests are kept.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +29,8 @@ class LongAttainment:
     target: float
     requests: Accounting
     joint: float | None
-    causes: Mapping[str, int]
+    causes: Mapping[str, float]
+    """Missed requests by cause; fractional, as causes share a miss."""
     first_minute: datetime
     last_minute: datetime
 
@@ -51,8 +53,12 @@ def long_attainment(store: Rows, scope: Scope) -> list[LongAttainment]:
 
     Raises NotKept when the scope names a worker or pool.
     """
-    rows = store.rows(read_sql(__file__, "long_report"), _params(scope))
-    return [_attainment(row) for row in rows]
+    params = _params(scope)
+    causes: dict[_Definition, dict[str, float]] = defaultdict(dict)
+    for row in store.rows(read_sql(__file__, "long_causes"), params):
+        causes[_definition(row)][row["cause"]] = row["requests"]
+    rows = store.rows(read_sql(__file__, "long_report"), params)
+    return [_attainment(row, causes[_definition(row)]) for row in rows]
 
 
 def long_latency(store: Rows, scope: Scope) -> dict[str, LongLatency]:
@@ -66,7 +72,14 @@ def long_latency(store: Rows, scope: Scope) -> dict[str, LongLatency]:
     return found
 
 
-def _attainment(row: Mapping[str, Any]) -> LongAttainment:
+_Definition = tuple[str, float, float, float]
+
+
+def _definition(row: Mapping[str, Any]) -> _Definition:
+    return (row["objective"], row["ttft_limit_seconds"], row["tpot_limit_seconds"], row["target"])
+
+
+def _attainment(row: Mapping[str, Any], causes: Mapping[str, float]) -> LongAttainment:
     counts = Accounting(**{name: int(row[name]) for name in Accounting.__dataclass_fields__})
     return LongAttainment(
         objective=row["objective"],
@@ -75,7 +88,7 @@ def _attainment(row: Mapping[str, Any]) -> LongAttainment:
         target=row["target"],
         requests=counts,
         joint=ratio(counts.met, counts.evaluated),
-        causes=dict(row["causes"]),
+        causes=causes,
         first_minute=row["first_minute"],
         last_minute=row["last_minute"],
     )

@@ -74,15 +74,23 @@ class Diagnosis:
 
 def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) -> Diagnosis:
     """Diagnose a window. now_ns: the time of the question; nothing is taken to have happened later."""
+    s, attribution = attributed(store, scope, objectives, now_ns)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _diagnose(s, attribution, objectives)
+
+
+def attributed(
+    store: Columns, scope: Scope, objectives: Objectives, now_ns: int
+) -> tuple[Situation, Attribution]:
+    """Share out the misses of a window, and no more of its diagnosis."""
     loaded = load(store, scope, objectives)
     # nan is "not known" throughout: what is computed from it is not known either, without a warning
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _diagnose(loaded, objectives, now_ns)
+        s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
+        return s, attribute(s)
 
 
-def _diagnose(loaded: Loaded, objectives: Objectives, now_ns: int) -> Diagnosis:
-    s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
-    attribution = attribute(s)
+def _diagnose(s: Situation, attribution: Attribution, objectives: Objectives) -> Diagnosis:
     counts = _counts(s)
     causes = _answers(s, attribution)
     dominant = _dominant(s, causes, objectives, counts)
@@ -234,4 +242,4 @@ def _confidence(dominant: Cause, causes: list[CauseAnswer]) -> float | None:
     return next((answer.confidence for answer in causes if answer.cause is dominant), None)
 
 
-__all__ = ["CAUSES", "COLUMN", "CauseAnswer", "Counts", "Diagnosis", "diagnose", "rule_of"]
+__all__ = ["CAUSES", "COLUMN", "CauseAnswer", "Counts", "Diagnosis", "attributed", "diagnose", "rule_of"]

@@ -90,6 +90,8 @@ class Requests:
     first_bucket: NDArray[np.uint32]
     """Unix seconds: with the key, the table's own order."""
     inside: Flags
+    objective: NDArray[np.uint8]
+    """Which objective it is judged by, from 0."""
     start: Floats
     lasted: Floats
     account: NDArray[np.uint8]

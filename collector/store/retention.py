@@ -29,11 +29,13 @@ _TABLES = (
     ("identity", "ingested_at", "requests_days"),
     ("transfers", "ingested_at", "requests_days"),
     ("span_owners", "ingested_at", "requests_days"),
+    ("request_causes_kept", "written_at", "requests_days"),
     ("resources", "seen_at", "rollups_days"),
     ("ingest_log", "ingested_at", "rollups_days"),
     ("metric_ingest_log", "ingested_at", "rollups_days"),
     ("objective_minutes_kept", "computed_at", "rollups_days"),
     ("latency_minutes_kept", "computed_at", "rollups_days"),
+    ("cause_minutes", "written_at", "rollups_days"),
 )
 """Table, its column that says when a row was stored, and which member of Retention holds its days."""
 

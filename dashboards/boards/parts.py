@@ -24,7 +24,7 @@ NO_REQUESTS = (
 )
 NO_MISSES = "No request missed in this time range."
 NO_CAUSES = (
-    "No minute of this time range has causes: nothing missed, or it is not analysed yet (half a minute)."
+    "No minute of this time range has causes: nothing missed, or it is not analysed yet (a few seconds)."
 )
 NO_SIGNAL = (
     "No pool sent this signal in this time range. Send the engines' metrics to pdscope "

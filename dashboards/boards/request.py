@@ -41,7 +41,8 @@ _FACTS = Panel(
 _VERDICT = Panel(
     Kind.TABLE,
     "Verdict",
-    "How the objectives in force judge it, beside their limits. No value: it is not evaluated; the account "
+    "How the objectives in force judge it, beside their limits, and its causes with their shares of the "
+    "miss, judged among the requests of its five minutes. No value: it is not evaluated; the account "
     "says why.",
     "The cause's runbook says how to confirm it. `insufficient_evidence`: see which phase is unattributed.",
     CHOOSE,
@@ -52,6 +53,7 @@ _VERDICT = Panel(
                 "judged_by": "text",
                 "account": "text",
                 "reason": "text",
+                "met_without": "text",
                 "met_ttft": "number",
                 "met_tpot": "number",
                 "ttft": "number",
@@ -65,7 +67,8 @@ _VERDICT = Panel(
     height=5,
     columns={
         "judged_by": Column(title="Objective"),
-        "reason": Column(title="Cause"),
+        "reason": Column(title="Causes"),
+        "met_without": Column(title="Would have met without"),
         **{
             name: Column(unit="s", title=title)
             for name, title in (

@@ -2,7 +2,6 @@
 
 from dashboards.boards.parts import (
     NO_CAUSES,
-    NO_MISSES,
     NO_RECORD,
     NO_REQUESTS,
     OVERVIEW_UID,
@@ -34,10 +33,11 @@ _ATTAINMENT = Panel(
 _DOMINANT = Panel(
     Kind.STAT,
     "Dominant cause",
-    "The cause with the largest share of the misses in this time range. `insufficient_evidence` means that "
-    "telemetry cannot decide, never a guess.",
+    "The cause with the largest share of the misses in this time range; none while the target is met. "
+    "`insufficient_evidence` means that telemetry cannot decide, never a guess. Filters by worker and pool "
+    "do not apply to causes.",
     "Open Why for the counts, then the cause's runbook (docs/runbooks).",
-    NO_MISSES,
+    NO_CAUSES,
     (Sql("overview/dominant_cause", {"dominant": "text"}),),
     width=8,
     height=5,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.assemble.assembler import Assembler
-from analyzer.slo.cause_minutes import CauseMinutes
+from analyzer.minutes import Minutes
 from analyzer.slo.objectives import Objective, Objectives, Selector
 from analyzer.slo.objectives_table import write_objectives
 from collector.receive.import_files import import_files
@@ -32,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     import_files([CAPTURES / "dynamo-1.6.1/baseline-sync", CAPTURES / "vllm-0.32.0/traced-connector"], opened)
     taken = assembler.catch_up().taken
     write_objectives(opened, OBJECTIVES)
-    CauseMinutes(opened).write(OBJECTIVES, taken)
+    Minutes(opened, lambda: OBJECTIVES, lambda: taken).catch_up()
     yield opened
     opened.close()
     gc.collect()

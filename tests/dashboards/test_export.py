@@ -11,7 +11,6 @@ from analyzer.export.bounded import OTHER, Bounded
 from analyzer.export.finished import FinishedRequests
 from analyzer.export.fleet import Fleet
 from analyzer.slo.attainment import attainments
-from analyzer.slo.cause_minutes import CauseMinutes
 from analyzer.slo.objectives_table import write_objectives
 from analyzer.slo.scope import EVERYTHING
 from collector.store import Store
@@ -75,8 +74,7 @@ def test_causes_and_hand_offs_of_the_last_minutes_are_shown(store: Store) -> Non
     fleet.refresh(now=newest + 30)
     evaluated = values(registry, "pdscope_evaluated_requests")
     by_cause = values(registry, "pdscope_missed_requests_by_cause")
-    assert sum(evaluated.values()) > sum(by_cause.values()) > 0 or evaluated == by_cause
-    assert {key[2] for key in by_cause} == {"insufficient_evidence"}
+    assert sum(evaluated.values()) > sum(by_cause.values()) > 0
     assert values(registry, "pdscope_kv_handoffs_recent")[("prefill",)] == 106
     fleet.refresh(now=newest + 86400)
     assert values(registry, "pdscope_evaluated_requests") == {}
@@ -94,29 +92,6 @@ def test_an_orphan_is_held_until_it_is_too_old_to_look_at(store: Store) -> None:
 def test_labels_are_bounded() -> None:
     model = Bounded(limit=2)
     assert [model(name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OTHER, "a", OTHER]
-
-
-def test_a_minute_that_is_written_again_replaces_itself(store: Store) -> None:
-    before = store.query("SELECT sum(requests), count() FROM causes_by_minute")
-    again = CauseMinutes(store)
-    again._after = again._seen = 0
-    assert again.write(OBJECTIVES, store.last_sequence) > 0
-    assert store.query("SELECT sum(requests), count() FROM causes_by_minute") == before
-    assert again.write(OBJECTIVES, store.last_sequence) == 0
-
-
-def test_minutes_agree_with_the_accounting_of_rest(store: Store) -> None:
-    counted = {
-        (row["objective"], row["cause"] == "none"): row["n"]
-        for row in store.rows(
-            "SELECT toString(objective) AS objective, toString(cause) AS cause, sum(c.requests) AS n "
-            "FROM causes_by_minute AS c GROUP BY objective, cause"
-        )
-    }
-    for answer in attainments(store, EVERYTHING, OBJECTIVES):
-        name = answer.objective.name
-        assert counted.get((name, True), 0) == answer.requests.met
-        assert counted.get((name, False), 0) == answer.requests.missed
 
 
 def test_objectives_are_written_only_when_they_change(store: Store) -> None:

@@ -36,11 +36,14 @@ def test_a_rule_of_one_period_leaves_objectives_of_others_alone(store: Store) ->
 
 
 def test_causes_burn_with_their_share(store: Store) -> None:
-    burn = {row["slo"]: row["burn"] for days in (7, 30) for row in rows(store, "burn_rate", days)}
+    burn = {row["slo"]: float(str(row["burn"])) for days in (7, 30) for row in rows(store, "burn_rate", days)}
+    by_slo: dict[object, float] = {}
     for row in rows(store, "cause_burn"):
-        assert row["cause"] == "insufficient_evidence"
-        assert row["burn"] == pytest.approx(burn[row["slo"]])
-    assert rows(store, "cause_burn")
+        by_slo[row["slo"]] = by_slo.get(row["slo"], 0.0) + float(str(row["burn"]))
+    assert by_slo.keys() == burn.keys()
+    for slo, burned in by_slo.items():
+        # causes of fewer than five misses are left out
+        assert 0.5 * burn[slo] < burned <= burn[slo] + 1e-9
 
 
 def test_orphans_and_late_reads_are_counted(store: Store) -> None:

@@ -1,6 +1,10 @@
 """Traffic that misses, a running pdscope, Debian's Prometheus and Alertmanager, and the webhook."""
 
 import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,63 +17,131 @@ from analyzer.cli.main import app
 from analyzer.demo.capture import load
 from analyzer.demo.stream import Streamer
 from tests.dashboards.programs import Program, debian, free_port, pdscope, wait_for
+from tests.scenarios.processes import Stage
+from tests.scenarios.scenario import scenario
+from tests.scenarios.server import Server
+from tests.scenarios.spec import NS
+from tests.scenarios.telemetry import exports
 
 FREE = ("--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", "127.0.0.1:0")
-SLO = {"objectives": [{"name": "impossible", "ttft": 0.001, "tpot": 0.5, "target": 0.99}]}
 
 
-def test_a_missed_objective_reaches_the_one_on_call_with_its_cause(tmp_path: Path) -> None:
-    slo = tmp_path / "slo.yaml"
-    slo.write_text(yaml.safe_dump(SLO))
-    data = tmp_path / "data"
-    with pdscope("serve", "--data", data, "--json", *FREE, "--slo", slo) as served:
+@dataclass(frozen=True)
+class OnCall:
+    """A pdscope with everything that hangs on it."""
+
+    addresses: dict[str, str]
+    alertmanager: int
+    webhook: Program
+    others: tuple[Program, ...]
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Alerts that Alertmanager holds."""
+        found: list[dict[str, Any]] = httpx.get(f"http://127.0.0.1:{self.alertmanager}/api/v2/alerts").json()
+        return found
+
+    def messages(self) -> list[dict[str, Any]]:
+        """Messages the webhook has printed."""
+        return [json.loads(line) for line in self.webhook.lines if line.startswith("{")]
+
+    def said(self) -> object:
+        """What the programs last said, for when nothing comes."""
+        return self.webhook.lines, *(program.lines[-5:] for program in self.others)
+
+
+@contextmanager
+def on_call(folder: Path, objectives: list[dict[str, Any]]) -> Iterator[OnCall]:
+    slo = folder / "slo.yaml"
+    slo.write_text(yaml.safe_dump({"objectives": objectives}))
+    with pdscope("serve", "--data", folder / "data", "--json", *FREE, "--slo", slo) as served:
         addresses = json.loads(wait_for(lambda: served.lines, 60, lambda: served.process.poll())[0])
         with pdscope("alert-webhook", "--listen", "127.0.0.1:0", "--api", addresses["api"]) as webhook:
             receiver = wait_for(lambda: webhook.lines, 60)[0].split()[-1]
-            alertmanager = free_port()
+            port = free_port()
             with (
-                debian("prometheus-alertmanager", *alertmanager_flags(tmp_path, receiver, alertmanager),
-                       cwd=tmp_path) as manager,
-                debian("prometheus", *prometheus_flags(tmp_path, slo, addresses["api"], alertmanager),
-                       cwd=tmp_path) as prometheus,
-            ):  # fmt: skip
-                wait_for(lambda: httpx.get(f"http://127.0.0.1:{alertmanager}/-/ready").is_success, 30)
-                streamer = Streamer(addresses["otlp_grpc"], [load("dynamo")])
-                streamer.start()
-                try:
-                    said = lambda: (webhook.lines, prometheus.lines[-5:], manager.lines[-5:])  # noqa: E731
-                    alerts = wait_for(lambda: firing(alertmanager), 90, said)
-                    messages = wait_for(lambda: messages_of(webhook), 30, said)
-                finally:
-                    streamer.stop()
-                assert streamer.failures == []
-    burn = [alert for alert in alerts if alert["labels"]["alertname"] == "PdscopeBudgetBurn"]
-    assert {alert["labels"]["slo"] for alert in burn} == {"impossible"}
-    assert {alert["labels"]["sli"] for alert in burn} <= {"joint", "ttft"}
-    (cause,) = [alert for alert in alerts if alert["labels"]["alertname"] == "PdscopeOtherCause"]
-    assert cause["labels"]["cause"] == "insufficient_evidence"
-    assert cause["annotations"]["runbook_url"].endswith("/runbooks/insufficient_evidence.md")
-    text = "\n".join(block["text"]["text"] for message in messages for block in message["blocks"])
+                debian(
+                    "prometheus-alertmanager", *alertmanager_flags(folder, receiver, port), cwd=folder
+                ) as manager,
+                debian(
+                    "prometheus", *prometheus_flags(folder, slo, addresses["api"], port), cwd=folder
+                ) as prometheus,
+            ):
+                wait_for(lambda: httpx.get(f"http://127.0.0.1:{port}/-/ready").is_success, 30)
+                yield OnCall(addresses, port, webhook, (served, prometheus, manager))
+
+
+def test_a_burning_budget_reaches_the_one_on_call(tmp_path: Path) -> None:
+    with on_call(tmp_path, [{"name": "impossible", "ttft": 0.001, "tpot": 0.5, "target": 0.99}]) as live:
+        streamer = Streamer(live.addresses["otlp_grpc"], [load("dynamo")])
+        streamer.start()
+        try:
+            alerts = wait_for(lambda: named(live, "PdscopeBudgetBurn"), 120, live.said)
+            text = wait_for(lambda: "budget burns" in text_of(live) and text_of(live), 60, live.said)
+        finally:
+            streamer.stop()
+        assert streamer.failures == []
+    assert {alert["labels"]["slo"] for alert in alerts} == {"impossible"}
+    assert {alert["labels"]["sli"] for alert in alerts} <= {"joint", "ttft"}
     assert "*FIRING* impossible: the error budget burns 100.0 times too fast" in text
-    assert "cause `insufficient_evidence`" in text
     assert "requests missed." in text
     assert "Waited longest in: " in text
     assert "|Runbook>" in text
 
 
-def firing(port: int) -> list[dict[str, Any]]:
-    """Alerts in Alertmanager, once burn and cause are both there."""
-    alerts: list[dict[str, Any]] = httpx.get(f"http://127.0.0.1:{port}/api/v2/alerts").json()
-    names = {alert["labels"]["alertname"] for alert in alerts}
-    return alerts if {"PdscopeBudgetBurn", "PdscopeOtherCause"} <= names else []
+FAULTS = (
+    ("starved_prefill", "PdscopePoolImbalance", "pool_imbalance.prefill_starved"),
+    ("slow_link", "PdscopeTransferSlow", "transfer_delay.slow_link"),
+)
+"""Fault of a scenario, the alert it must raise, the cause the alert must name."""
 
 
-def messages_of(webhook: Program) -> list[dict[str, Any]]:
-    """Messages printed so far, once one tells of the burn and one of the cause."""
-    lines = [line for line in webhook.lines if line.startswith("{")]
-    text = "\n".join(lines)
-    done = "budget burns" in text and "cause `insufficient_evidence`" in text
-    return [json.loads(line) for line in lines] if done else []
+def test_an_injected_fault_reaches_the_one_on_call_as_its_cause(tmp_path: Path) -> None:
+    """Two deployments, each with a fault of its own: each alert names its own deployment and cause."""
+    stages = [
+        Stage(found, time.time_ns() - found.run.end - NS, f"{number}{fault}")
+        for number, (fault, *_) in enumerate(FAULTS)
+        for found in [scenario(5, 0, "one", (fault,))]
+    ]
+    objectives = [
+        {
+            "name": fault,
+            "selector": {"model": stage.model},
+            "ttft": stage.scenario.truth.objective.ttft,
+            "tpot": stage.scenario.truth.objective.tpot,
+            "target": 0.99,
+        }
+        for stage, (fault, *_) in zip(stages, FAULTS, strict=True)
+    ]
+    with on_call(tmp_path, objectives) as live:
+        server = Server(live.addresses["otlp_http"], live.addresses["api"])
+        for stage in stages:
+            server.send(exports(stage))
+        server.close()
+        for stage, (fault, name, cause) in zip(stages, FAULTS, strict=True):
+
+            def about(name: str = name, cause: str = cause) -> list[dict[str, Any]]:
+                return [alert for alert in named(live, name) if alert["labels"]["cause"] == cause]
+
+            (alert,) = wait_for(about, 120, live.said)
+            assert alert["labels"]["slo"] == fault
+            assert alert["labels"]["model"] == stage.model
+            assert alert["annotations"]["runbook_url"].endswith(f"/runbooks/{cause}.md")
+
+            def told(cause: str = cause, fault: str = fault) -> str:
+                blocks = [block["text"]["text"] for m in live.messages() for block in m["blocks"]]
+                return next((b for b in blocks if f"slo `{fault}`" in b and f"cause `{cause}`" in b), "")
+
+            message = wait_for(told, 60, live.said)
+            assert f"Causes: {cause} " in message, "the largest cause of the window comes first"
+            assert f"model `{stage.model}`" in message
+
+
+def named(live: OnCall, name: str) -> list[dict[str, Any]]:
+    return [alert for alert in live.alerts() if alert["labels"]["alertname"] == name]
+
+
+def text_of(live: OnCall) -> str:
+    return "\n".join(block["text"]["text"] for message in live.messages() for block in message["blocks"])
 
 
 def alertmanager_flags(folder: Path, receiver: str, port: int) -> list[str]:

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from analyzer.api.app import create_app
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
+from analyzer.minutes.due import BLOCK_S
 from collector.settings import Address, Settings
 from collector.store import Store
 from dashboards.grafana.queries import sql_text
@@ -46,8 +47,10 @@ def panel(store: Store) -> Any:
     window = Window(first, last - last % 60, 60)
     hidden = {h.name: [store.query(window.expand(sql_text(f"variables/{h.name}")))[0][0]] for h in HIDDEN}
 
-    def ask(name: str, **chosen: list[str]) -> list[dict[str, Any]]:
-        return store.rows(Window(window.start, window.end, 60, {**hidden, **chosen}).expand(sql_text(name)))
+    def ask(
+        name: str, within: tuple[int, int] = (window.start, window.end), **chosen: list[str]
+    ) -> list[dict[str, Any]]:
+        return store.rows(Window(*within, 60, {**hidden, **chosen}).expand(sql_text(name)))
 
     ask.times = {"from": window.start, "to": window.end}  # type: ignore[attr-defined]
     return ask
@@ -104,6 +107,28 @@ def test_causes_and_longest_phases_of_misses(rest: httpx.Client, panel: Any) -> 
     for row in panel("overview/causes_over_time"):
         by_minute[row["time"].isoformat()[:19]] += row["requests"]
     assert by_minute == missed
+
+
+def test_causes_of_five_minutes_are_those_of_the_diagnosis(rest: httpx.Client, panel: Any) -> None:
+    first = panel.times["from"] // BLOCK_S * BLOCK_S
+    named: set[str] = set()
+    for start in range(first, panel.times["to"], BLOCK_S):
+        told = rest.get("/diagnosis", params={"from": start, "to": start + BLOCK_S}).json()
+        shown = {row["reason"]: row for row in panel("why/causes", (start, start + BLOCK_S))}
+        assert sum(row["missed"] for row in shown.values()) == pytest.approx(told["requests"]["missed"])
+        dominant = panel("overview/dominant_cause", (start, start + BLOCK_S))
+        if not told["requests"]["evaluated"]:
+            assert dominant == []
+            continue
+        assert dominant[0]["dominant"].split(" (")[0].split(":")[0] == told["dominant_cause"]
+        for cause in told["causes"]:
+            row = shown.pop(cause["cause"])
+            assert row["missed"] == pytest.approx(cause["requests"], abs=1e-3)
+            assert row["share"] == pytest.approx(cause["share"])
+            assert row["met_without"] == cause["would_have_met_without_it"]
+            assert (row["excess_ttft"] is None) == (cause["excess_ttft_ms"] is None)
+            named.add(cause["cause"])
+    assert len(named) > 1
 
 
 def test_latency_by_prompt_length(rest: httpx.Client, panel: Any) -> None:

@@ -7,11 +7,12 @@ SELECT
     sum(excess_tpot_seconds) / nullIf(missed, 0) AS excess_tpot,
     sum(c.would_have_met) AS met_without
 FROM causes_by_minute AS c
-WHERE minute >= toStartOfMinute($__fromTime) AND minute <= $__toTime AND cause != 'none'
+WHERE minute >= toStartOfMinute($__fromTime) AND minute < $__toTime
     AND $__conditionalAll(model IN (${model:singlequote}), $model)
     AND $__conditionalAll(tenant IN (${tenant:singlequote}), $tenant)
     AND $__conditionalAll(route IN (${route:singlequote}), $route)
     AND $__conditionalAll(cohort IN (${cohort:singlequote}), $cohort)
+    AND $__conditionalAll(input_bucket IN (${input_bucket:singlequote}), $input_bucket)
     AND $__conditionalAll(objective IN (${objective:singlequote}), $objective)
 GROUP BY reason
 ORDER BY missed DESC

@@ -3,7 +3,7 @@ INSERT INTO latency_minutes_kept
 (minute, model, tenant, route, cohort, input_bucket, version, requests, ttft_sketch, tpot_sketch, e2e_sketch,
     ttft_count, tpot_count, e2e_count, ttft_max_seconds, tpot_max_seconds, e2e_max_seconds)
 SELECT
-    first_bucket, model, tenant, route, cohort, input_bucket, {version:UInt64}, count(),
+    at, model, tenant, route, cohort, input_bucket, {version:UInt64}, count(),
     quantilesDDStateIf(0.003, 0.5, 0.9, 0.95, 0.99)(ifNull(ttft_ns, 0) / 1e9, isNotNull(ttft_ns)),
     quantilesDDStateIf(0.003, 0.5, 0.9, 0.95, 0.99)(ifNull(tpot_ns, 0) / 1e9, isNotNull(tpot_ns)),
     quantilesDDStateIf(0.003, 0.5, 0.9, 0.95, 0.99)(ifNull(e2e_ns, 0) / 1e9, isNotNull(e2e_ns)),
@@ -11,12 +11,14 @@ SELECT
 FROM
 (
     SELECT
-        first_bucket, model, tenant, route, cohort, ttft_ns, tpot_ns, e2e_ns,
+        toDateTime(toStartOfMinute(started_at), 'UTC') AS at, model, tenant, route, cohort, ttft_ns, tpot_ns, e2e_ns,
         multiIf(isNull(input_tokens), '', input_tokens < 1024, '0-1K', input_tokens < 4096, '1-4K', input_tokens < 16384, '4-16K', '16K+') AS input_bucket
     FROM requests FINAL
-    WHERE tombstone = 0 AND first_bucket IN {minutes:Array(DateTime('UTC'))}
+    WHERE tombstone = 0
+        AND started_at >= fromUnixTimestamp64Nano({from_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({to_ns:Int64}, 'UTC')
+    SETTINGS do_not_merge_across_partitions_select_final = 1
 )
-GROUP BY first_bucket, model, tenant, route, cohort, input_bucket
+GROUP BY at, model, tenant, route, cohort, input_bucket
 UNION ALL
 SELECT minute, '', '', '', '', '', {version:UInt64}, 0, initial, initial, initial, 0, 0, 0, NULL, NULL, NULL
 FROM (SELECT arrayJoin({minutes:Array(DateTime('UTC'))}) AS minute) AS every
