@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from analyzer.api.app import create_app
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
+from analyzer.minutes import Minutes
 from analyzer.slo.objectives import Objective, Objectives, Selector
 from collector.settings import Address, Settings
 from collector.sql import read_sql
@@ -42,6 +43,7 @@ CALLS = {
     "/requests": "/api/v1/requests?{window}",
     "/requests slowest missed": "/api/v1/requests?{window}&order=slowest&missed=true",
     "/requests/{id}": "/api/v1/requests/request-{number}",
+    "/diagnosis": "/api/v1/diagnosis?{window}",
 }
 
 
@@ -55,6 +57,7 @@ def main() -> None:
         store = Store.open(Path(directory) / "store")
         params = {"count": options.requests, "start": START, "seconds": HOURS * HOUR}
         store.command(read_sql(__file__, "rest_fill"), params)
+        Minutes(store, lambda: OBJECTIVES, lambda: 1).catch_up()
         services = Services(
             store, lambda: OBJECTIVES, None, CollectorRegistry(), lambda: Readiness(True), Settings()
         )

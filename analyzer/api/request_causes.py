@@ -22,13 +22,9 @@ AROUND_NS = 900 * 1_000_000_000
 """One request is judged by a window that reaches so far to both sides of its start (15 minutes)."""
 
 
-def causes(desk: Desk, asked: Question, rows: Sequence[Row]) -> Mapping[str, Mapping[str, float]]:
-    """Shares of causes by key, for those of the rows that missed; empty without a miss among them."""
-    missed = [row["key"] for row in rows if row["met"] == 0]
-    if not missed:
-        return {}
-    found = desk.ask(asked.scope, asked.objectives, FRESH_S).diagnosis
-    shares = {key: shares_of(found, key) for key in missed}
+def causes(found: Diagnosis, rows: Sequence[Row]) -> Mapping[str, Mapping[str, float]]:
+    """Shares of causes by key, for those of the rows that missed."""
+    shares = {row["key"]: shares_of(found, row["key"]) for row in rows if row["met"] == 0}
     return {key: value for key, value in shares.items() if value is not None}
 
 

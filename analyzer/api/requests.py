@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import JSONResponse
 
-from analyzer.api import request_causes, request_rows, request_shape
+from analyzer.api import kept_causes, request_causes, request_rows, request_shape
 from analyzer.api.errors import BadParameter, NotFound
 from analyzer.api.models import RequestDetailModel, RequestsModel
 from analyzer.api.parameters import Asked, Asking, Provided
@@ -40,9 +40,11 @@ def list_requests(
     if cause and cause is not Cause.NONE:
         found = services.desk.ask(asked.scope, asked.objectives, FRESH_S).diagnosis
         page = request_causes.page(services.store, found, asked, filter_, cursor, limit)
+        causes = request_causes.causes(found, page.rows)
     else:
         page = request_rows.page(services.store, asked.scope, asked.objectives, filter_, cursor, limit)
-    causes = request_causes.causes(services.desk, asked, page.rows)
+        misses = [row for row in page.rows if row["met"] == 0]
+        causes = kept_causes.causes_of(services.store, services.desk, asked, misses)
     shown = [request_shape.request(row, asked.objectives, causes.get(row["key"])) for row in page.rows]
     return RequestsModel(requests=shown, next_cursor=page.next_cursor, total=page.total)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from analyzer.api.errors import BadParameter
+from analyzer.api.kept_causes import causes_over_time
 from analyzer.api.models import (
     AccountingModel,
     AttainmentModel,
@@ -24,8 +25,6 @@ from analyzer.api.times import rfc3339
 from analyzer.slo.attainment import Attainment, attainments
 from analyzer.slo.latency import GROUPS, METRICS, latency
 from analyzer.slo.timeseries import MAX_POINTS, Point, default_step, timeseries
-from analyzer.verdict.desk import FRESH_S
-from analyzer.verdict.over_time import causes_by_step
 
 router = APIRouter(tags=["objectives"])
 
@@ -54,8 +53,7 @@ def slo_timeseries(
         raise BadParameter(f"step: {seconds} s makes more than {MAX_POINTS} points of this window", "step")
     points = timeseries(services.store, asked.scope, asked.objectives, seconds)
     if any(point.missed for point in points):
-        found = services.desk.ask(asked.scope, asked.objectives, FRESH_S).diagnosis
-        causes = causes_by_step(found, seconds)
+        causes = causes_over_time(services.store, services.desk, asked, seconds)
         for point in points:
             point.by_cause = causes.get(point.start_ns, Counter())
     return TimeseriesModel(step=seconds, points=[_point(point) for point in points])

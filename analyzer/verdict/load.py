@@ -89,10 +89,14 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
     workers = _workers(store, window, scope.from_ns)
     span = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
     step = max(1_000_000_000, (scope.to_ns - since) // LEVEL_STEPS)
-    levels = store.columns(
-        read_sql(__file__, "sql/levels"),
-        {**span, "origin_ns": scope.from_ns, "step_ns": step, "signals": list(SIGNALS)},
-    )
+    levels: Raw = {}
+    counted, seen, silent = _no_rows(), _no_rows(), _no_rows()
+    if store.rows(read_sql(__file__, "sql/any_signal"), window)[0]["found"]:
+        asked = {"origin_ns": scope.from_ns, "step_ns": step, "signals": list(SIGNALS)}
+        levels = store.columns(read_sql(__file__, "sql/levels"), {**span, **asked})
+        counted = store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})
+        seen = store.rows(_signals_sql("histograms"), {**span, "metrics": []})
+        silent = store.rows(read_sql(__file__, "sql/silent"), span)
     return Loaded(
         scope,
         objectives,
@@ -101,13 +105,17 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         transfers,
         workers,
         Readings(levels, _part_codes(store)),
-        increases(store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})),
-        histograms(store.rows(_signals_sql("histograms"), {**span, "metrics": []})),
+        increases(counted),
+        histograms(seen),
         _clocks(store, scope, {*_codes(requests), *transfers.producer.tolist()}, workers),
-        [Silent(**row) for row in store.rows(read_sql(__file__, "sql/silent"), span)],
+        [Silent(**row) for row in silent],
         _nesting(store, {**window, "from_ns": scope.from_ns}),
         _superseded(store, window, requests, scope.from_ns),
     )
+
+
+def _no_rows() -> list[dict[str, Any]]:
+    return []
 
 
 def _signals_sql(name: str) -> str:

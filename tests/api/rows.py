@@ -98,5 +98,6 @@ def insert(store: Store, rows: Iterable[dict[str, Any]] | dict[str, Any]) -> Non
 
 def clear(store: Store) -> None:
     """Empty what tests write."""
-    for table in ("requests", "resources", "ingest_log", "spans"):
+    counted = ("request_causes_kept", "objective_minutes_kept", "cause_minutes", "rollup_progress")
+    for table in ("requests", "resources", "ingest_log", "spans", *counted):
         store.command(f"TRUNCATE TABLE {table}")
