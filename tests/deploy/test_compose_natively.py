@@ -42,10 +42,10 @@ def ready(native: Native, name: str) -> bool:
 
 def test_embedded(tmp_path: Path) -> None:
     with running("embedded", tmp_path) as native:
-        wait_for(lambda: ready(native, "pdscope"), 60, lambda: native.programs["pdscope"].lines)
+        wait_for(lambda: ready(native, "pdscope"), 180, lambda: native.programs["pdscope"].lines)
         assert native.healthy("pdscope")
         send(native, "pdscope")
-        wait_for(lambda: total(native), 60)
+        wait_for(lambda: total(native), 180)
         asked = {"query": "SELECT count() FROM request_log", "password": SECRETS["PDSCOPE_TOKEN"]}
         rows = httpx.get(native.url("pdscope", 8123), params=asked)
         assert rows.text.strip() == str(total(native))
@@ -60,13 +60,13 @@ def test_embedded(tmp_path: Path) -> None:
 def test_full(tmp_path: Path) -> None:
     with running("full", tmp_path) as native:
         said = lambda: {name: program.lines[-3:] for name, program in native.programs.items()}  # noqa: E731
-        wait_for(lambda: ready(native, "pdscope"), 90, said)
+        wait_for(lambda: ready(native, "pdscope"), 180, said)
         assert native.healthy("pdscope-server")
         assert native.healthy("webhook")
         send(native, "pdscope-server")
-        wait_for(lambda: total(native), 60, said)
+        wait_for(lambda: total(native), 180, said)
         assert objectives(native) == ["interactive"]
-        wait_for(lambda: scraped(native) == {"pdscope": "up"}, 90, said)
+        wait_for(lambda: scraped(native) == {"pdscope": "up"}, 180, said)
         rules = httpx.get(native.url("prometheus", 9090) + "/api/v1/rules").json()["data"]["groups"]
         assert "PdscopeBudgetBurn" in {rule["name"] for group in rules for rule in group["rules"]}
         managers = httpx.get(native.url("prometheus", 9090) + "/api/v1/alertmanagers").json()["data"]
@@ -85,7 +85,7 @@ def reach_the_webhook(native: Native) -> None:
     httpx.post(native.url("alertmanager", 9093) + "/api/v2/alerts", json=[alert]).raise_for_status()
     webhook = native.programs["webhook"]
     message = wait_for(
-        lambda: [line for line in webhook.lines if "a trial" in line], 60, lambda: webhook.lines
+        lambda: [line for line in webhook.lines if "a trial" in line], 180, lambda: webhook.lines
     )
     assert "FIRING" in message[0]
 
@@ -105,10 +105,10 @@ def test_collectors_and_analyzer_apart(tmp_path: Path) -> None:
     with running("scale", tmp_path) as native:
         said = lambda: {name: program.lines[-3:] for name, program in native.programs.items()}  # noqa: E731
         for name in ("collector-1", "collector-2", "analyzer-1"):
-            wait_for(lambda name=name: ready(native, name), 90, said)
+            wait_for(lambda name=name: ready(native, name), 180, said)
             assert native.healthy(name)
         send(native, "collector-1", "collector-2")
-        wait_for(lambda: total(native), 120, said)
+        wait_for(lambda: total(native), 180, said)
         assert native.get("collector-1", 8080, "/api/v1/slo").status_code == 404
         with pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
             send(native, "analyzer-1", exports=1)

@@ -9,7 +9,7 @@ from tests.cli.conftest import Served
 from tests.paths import PROJECT
 
 PAGE = (PROJECT / "docs/metrics.md").read_text("utf-8")
-ROWS = re.findall(r"^\| `(pdscope_\w+)` \| (\w+) \| ([^|]*) \|", PAGE, re.MULTILINE)
+ROWS = re.findall(r"^\| `(pdscope_\w+)` \| (\w+) \|([^|]*)\|", PAGE, re.MULTILINE)
 
 
 def exported(served: Served) -> dict[str, tuple[str, set[str]]]:
