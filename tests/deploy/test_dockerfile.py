@@ -72,5 +72,6 @@ def test_its_steps_make_a_pdscope_that_runs(tmp_path: Path) -> None:
         [made / "bin/pdscope", "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("pdscope ")
-    checked = subprocess.run([made / "bin/pdscope", "dashboards", "build"], cwd=tmp_path, check=False)
-    assert checked.returncode == 0
+    for words in (["dashboards", "build"], ["migrate", "--data", "data", "--apply"]):
+        done = subprocess.run([made / "bin/pdscope", *words], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
