@@ -31,8 +31,8 @@ def send(native: Native, *collectors: str, exports: int = 40) -> None:
             TraceServiceStub(channel).Export(message, metadata=token, timeout=30)
 
 
-def total(native: Native) -> int:
-    found: int = native.get("pdscope", 8080, f"/api/v1/requests{WINDOW}").json()["total"]
+def total(native: Native, analyzer: str = "pdscope") -> int:
+    found: int = native.get(analyzer, 8080, f"/api/v1/requests{WINDOW}").json()["total"]
     return found
 
 
@@ -101,14 +101,15 @@ def scraped(native: Native) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_collectors_and_analyzer_apart(tmp_path: Path) -> None:
+def test_collectors_and_analyzers_apart(tmp_path: Path) -> None:
     with running("scale", tmp_path) as native:
         said = lambda: {name: program.lines[-3:] for name, program in native.programs.items()}  # noqa: E731
-        for name in ("collector-1", "collector-2", "analyzer-1"):
+        for name in ("collector-1", "collector-2", "analyzer-1", "analyzer-2"):
             wait_for(lambda name=name: ready(native, name), 180, said)
             assert native.healthy(name)
         send(native, "collector-1", "collector-2")
         wait_for(lambda: total(native), 180, said)
+        wait_for(lambda: total(native, "analyzer-2") == total(native) and total(native), 180, said)
         assert native.get("collector-1", 8080, "/api/v1/slo").status_code == 404
         with pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
             send(native, "analyzer-1", exports=1)
