@@ -12,6 +12,8 @@ from analyzer.demo.capture import load
 from tests.dashboards.programs import wait_for
 from tests.deploy.native import SECRETS, Native, running
 
+pytestmark = pytest.mark.timeout(900)
+
 WINDOW = "?from=0&to=4000000000"
 
 

@@ -49,6 +49,7 @@ def test_what_is_copied_is_let_through_and_nothing_else() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_its_steps_make_a_pdscope_that_runs(tmp_path: Path) -> None:
     """The RUN lines of the first stage, on this machine; then the command as the second stage has it."""
     stage = TEXT.split("\nFROM ")[1].replace("\\\n", " ")

@@ -9,6 +9,8 @@ import pytest
 from tests.docs.pages import PAGES, RUNBOOKS, name, shell_lines
 from tests.docs.workspace import Workspace, workspace
 
+pytestmark = pytest.mark.timeout(900)
+
 NOT_RUN = {
     "make test": "it runs this test",
     "make demo": "it sets an environment up from a package index, then runs `pdscope demo`",

@@ -93,7 +93,7 @@ class Workspace:
                 break
         said += process.stdout.readlines()
         process.stdout.close()
-        code = process.wait(timeout=60)
+        code = process.wait(timeout=300)
         found = any(word in text for text in said)
         return subprocess.CompletedProcess(line, code if found else 255, "".join(said), "")
 
@@ -132,7 +132,7 @@ def workspace(folder: Path) -> Iterator[Workspace]:
     command = (sys.executable, "-m", "analyzer.cli.main", "serve", "--json", "--data", "pdscope-data", *free)
     with started(*command, cwd=folder) as served:
         line = wait_for(
-            lambda: [text for text in served.lines if text.startswith("{")], 120, lambda: served.lines
+            lambda: [text for text in served.lines if text.startswith("{")], 300, lambda: served.lines
         )
         addresses = json.loads(line[0])
         yield Workspace(folder, served.process.pid, addresses, _a_request(addresses))

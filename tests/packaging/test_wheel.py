@@ -14,6 +14,8 @@ import pytest
 
 from tests.paths import PROJECT
 
+pytestmark = pytest.mark.timeout(900)
+
 PACKAGES = ("collector", "analyzer", "dashboards")
 
 
@@ -48,7 +50,7 @@ def run(pdscope: Path, folder: Path, *arguments: str) -> str:
         env=clean(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -121,7 +123,7 @@ def test_the_demo_explains_a_request(pdscope: Path, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         said += process.stdout.readlines()
         process.stdout.close()
-        code = process.wait(timeout=60)
+        code = process.wait(timeout=300)
     text = "".join(said)
     assert code == 0, text
     assert "Still streaming" in text, text

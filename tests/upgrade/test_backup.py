@@ -11,6 +11,8 @@ import pytest
 from analyzer.demo.capture import load
 from tests.integration.running import send, serving
 
+pytestmark = pytest.mark.timeout(900)
+
 EXPORTS = [export.body for export in load("vllm").exports[:200]]
 
 
