@@ -163,6 +163,6 @@ def _a_request(addresses: dict[str, str]) -> str:
     httpx.post(f"{addresses['otlp_http']}/v1/traces", content=body, headers=headers).raise_for_status()
     asked = {"from": "0", "to": "4000000000"}
     listed = wait_for(
-        lambda: httpx.get(f"{addresses['api']}/api/v1/requests", params=asked).json()["requests"], 120
+        lambda: httpx.get(f"{addresses['api']}/api/v1/requests", params=asked).json()["requests"], 300
     )
     return str(listed[0]["key"])
