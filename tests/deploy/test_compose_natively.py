@@ -45,7 +45,7 @@ def ready(native: Native, name: str) -> bool:
 def test_embedded(tmp_path: Path) -> None:
     with running("embedded", tmp_path) as native:
         wait_for(lambda: ready(native, "pdscope"), 180, lambda: native.programs["pdscope"].lines)
-        assert native.healthy("pdscope")
+        wait_for(lambda: native.healthy("pdscope"), 180)
         send(native, "pdscope")
         wait_for(lambda: total(native), 180)
         asked = {"query": "SELECT count() FROM request_log", "password": SECRETS["PDSCOPE_TOKEN"]}
@@ -63,8 +63,8 @@ def test_full(tmp_path: Path) -> None:
     with running("full", tmp_path) as native:
         said = lambda: {name: program.lines[-3:] for name, program in native.programs.items()}  # noqa: E731
         wait_for(lambda: ready(native, "pdscope"), 180, said)
-        assert native.healthy("pdscope-server")
-        assert native.healthy("webhook")
+        wait_for(lambda: native.healthy("pdscope-server"), 180)
+        wait_for(lambda: native.healthy("webhook"), 180)
         send(native, "pdscope-server")
         wait_for(lambda: total(native), 180, said)
         assert objectives(native) == ["interactive"]
@@ -108,7 +108,7 @@ def test_collectors_and_analyzers_apart(tmp_path: Path) -> None:
         said = lambda: {name: program.lines[-3:] for name, program in native.programs.items()}  # noqa: E731
         for name in ("collector-1", "collector-2", "analyzer-1", "analyzer-2"):
             wait_for(lambda name=name: ready(native, name), 180, said)
-            assert native.healthy(name)
+            wait_for(lambda name=name: native.healthy(name), 180)
         send(native, "collector-1", "collector-2")
         wait_for(lambda: total(native), 180, said)
         wait_for(lambda: total(native, "analyzer-2") == total(native) and total(native), 180, said)
