@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(900)
 NOT_RUN = {
     "make test": "it runs this test",
     "make demo": "it sets an environment up from a package index, then runs `pdscope demo`",
-    "pdscope demo": "tests/packaging runs it from the wheel",
+    "pdscope demo": "tests/integration runs it, tests/packaging from the wheel",
     "OTEL_SERVICE_NAME=vllm-": "needs vLLM and a model",
     "docker ": "needs a Docker engine; tests/deploy runs what it would start",
     "kubectl ": "needs a cluster; tests/deploy checks the manifests",
@@ -27,11 +27,19 @@ NOT_RUN = {
 EXIT_CODES = {"pdscope plan size": {0, 1}}
 """What else than 0 a page says may come out."""
 
+LONG = ("docs/planning.md",)
+"""Pages whose commands take long: they run with `-m long`."""
+
 TYPED = {page: shell_lines(page) for page in [*PAGES, *RUNBOOKS] if shell_lines(page)}
 
 
 def runs(line: str) -> bool:
     return not line.startswith(tuple(NOT_RUN))
+
+
+def _marked(page: Path) -> object:
+    marks = [pytest.mark.long] if name(page) in LONG else []
+    return pytest.param(page, id=name(page), marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +48,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield made
 
 
-@pytest.mark.parametrize("page", [page for page in TYPED if any(map(runs, TYPED[page]))], ids=name)
+@pytest.mark.parametrize("page", [_marked(page) for page in TYPED if any(map(runs, TYPED[page]))])
 def test_the_commands_of_a_page_do_what_it_says(page: Path, reader: Workspace) -> None:
     for line in filter(runs, TYPED[page]):
         done = reader.run(line)

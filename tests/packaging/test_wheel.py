@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.demo.capture import load
 from tests.paths import PROJECT
 
 pytestmark = pytest.mark.timeout(900)
@@ -103,6 +104,16 @@ def test_dashboards_and_rules_are_built(pdscope: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "grafana/dashboards").glob("*.json"))) >= 6
 
 
+def test_a_capture_is_imported_and_reported(pdscope: Path, tmp_path: Path) -> None:
+    body = b"".join(export.body for export in load("vllm").exports[:40])
+    (tmp_path / "capture.otlp").write_bytes(body)
+    run(pdscope, tmp_path, "import", "--data", "data", "capture.otlp")
+    asked = ("--from", "1970-01-01T00:00:00Z", "--json")
+    report = json.loads(run(pdscope, tmp_path, "report", "--data", "data", *asked))
+    assert sum(item["requests"]["total"] for item in report["slo"]["objectives"]) > 0
+
+
+@pytest.mark.long
 def test_the_demo_explains_a_request(pdscope: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [pdscope, "demo", "--json", "--data", "data"],
