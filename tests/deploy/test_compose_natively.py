@@ -49,9 +49,9 @@ def test_embedded(tmp_path: Path) -> None:
         send(native, "pdscope")
         wait_for(lambda: total(native), 180)
         asked = {"query": "SELECT count() FROM request_log", "password": SECRETS["PDSCOPE_TOKEN"]}
-        rows = httpx.get(native.url("pdscope", 8123), params=asked)
+        rows = httpx.get(native.url("pdscope", 8123), params=asked, timeout=60)
         assert rows.text.strip() == str(total(native))
-        assert httpx.get(native.url("pdscope", 8080) + "/api/v1/slo").status_code == 401
+        assert httpx.get(native.url("pdscope", 8080) + "/api/v1/slo", timeout=60).status_code == 401
         with (
             grpc.insecure_channel(f"127.0.0.1:{native.ports['pdscope', 4317]}") as channel,
             pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"),
@@ -69,9 +69,13 @@ def test_full(tmp_path: Path) -> None:
         wait_for(lambda: total(native), 180, said)
         assert objectives(native) == ["interactive"]
         wait_for(lambda: scraped(native) == {"pdscope": "up"}, 180, said)
-        rules = httpx.get(native.url("prometheus", 9090) + "/api/v1/rules").json()["data"]["groups"]
+        rules = httpx.get(native.url("prometheus", 9090) + "/api/v1/rules", timeout=60).json()["data"][
+            "groups"
+        ]
         assert "PdscopeBudgetBurn" in {rule["name"] for group in rules for rule in group["rules"]}
-        managers = httpx.get(native.url("prometheus", 9090) + "/api/v1/alertmanagers").json()["data"]
+        managers = httpx.get(native.url("prometheus", 9090) + "/api/v1/alertmanagers", timeout=60).json()[
+            "data"
+        ]
         assert [one["url"] for one in managers["activeAlertmanagers"]] == [
             native.url("alertmanager", 9093) + "/api/v2/alerts"
         ]
@@ -84,7 +88,9 @@ def reach_the_webhook(native: Native) -> None:
         "labels": {"alertname": "PdscopeDown", "severity": "page"},
         "annotations": {"summary": "a trial"},
     }
-    httpx.post(native.url("alertmanager", 9093) + "/api/v2/alerts", json=[alert]).raise_for_status()
+    httpx.post(
+        native.url("alertmanager", 9093) + "/api/v2/alerts", json=[alert], timeout=60
+    ).raise_for_status()
     webhook = native.programs["webhook"]
     message = wait_for(
         lambda: [line for line in webhook.lines if "a trial" in line], 180, lambda: webhook.lines

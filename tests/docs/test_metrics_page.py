@@ -15,7 +15,7 @@ ROWS = re.findall(r"^\| `(pdscope_\w+)` \| (\w+) \|([^|]*)\|", PAGE, re.MULTILIN
 def exported(served: Served) -> dict[str, tuple[str, set[str]]]:
     """Type and the labels seen so far, by the name that Prometheus shows."""
     found = {}
-    for family in text_string_to_metric_families(httpx.get(f"{served.api}/metrics").text):
+    for family in text_string_to_metric_families(httpx.get(f"{served.api}/metrics", timeout=60).text):
         if family.name.endswith("_created"):
             continue
         name = f"{family.name}_total" if family.type == "counter" else family.name

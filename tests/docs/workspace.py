@@ -160,7 +160,9 @@ def _capture() -> bytes:
 def _a_request(addresses: dict[str, str]) -> str:
     body = _capture()
     headers = {"Content-Type": "application/x-protobuf"}
-    httpx.post(f"{addresses['otlp_http']}/v1/traces", content=body, headers=headers).raise_for_status()
+    httpx.post(
+        f"{addresses['otlp_http']}/v1/traces", content=body, headers=headers, timeout=60
+    ).raise_for_status()
     asked = {"from": "0", "to": "4000000000"}
     listed = wait_for(
         lambda: httpx.get(f"{addresses['api']}/api/v1/requests", params=asked).json()["requests"], 300
