@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 
-.PHONY: demo test check docs lock
+.PHONY: demo test check sbom site docs lock
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "pdscope needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -36,6 +36,16 @@ check: $(VENV)/dev.stamp
 	@$(VENV)/bin/mypy
 	@$(PY) -m collector.engines.table --check docs/engines.md
 	@$(PY) -m collector.settings_page --check docs/settings.md
+	@$(PY) -m pytest -q tests/packaging/test_licences.py
+
+# What a release is made of, for those who must know: CycloneDX, from the lock file.
+sbom: $(VENV)/dev.stamp
+	@mkdir -p dist
+	@$(VENV)/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible --output-file dist/pdscope.cdx.json
+
+# The documents as a site: `make site` writes site/.
+site: $(VENV)/dev.stamp
+	@$(VENV)/bin/mkdocs build --strict --quiet
 
 # The pages that are made of tables in the code.
 docs: $(VENV)/run.stamp
@@ -44,4 +54,4 @@ docs: $(VENV)/run.stamp
 
 lock: $(VENV)/dev.stamp
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build -o requirements.lock pyproject.toml
-	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra dev -o requirements-dev.lock pyproject.toml
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra dev --extra docs -o requirements-dev.lock pyproject.toml

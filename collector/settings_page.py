@@ -13,7 +13,8 @@ _HEAD = """\
 Every setting has one name, and three ways to give it. A flag wins over the environment, that over the YAML
 file (`--config FILE` or `PDSCOPE_CONFIG`), that over the default. A command offers only the flags that matter
 to it: `pdscope serve --help` lists those of the server. A value that can't be right is refused, naming its
-setting and where it came from.
+setting and where it came from; an unknown key is refused with the nearest. `pdscope config check` reads all
+of it, and every file that settings name, without starting anything.
 
 """
 

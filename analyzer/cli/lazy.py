@@ -67,10 +67,12 @@ class LazyGroup(TyperGroup):
 def _load(name: str, later: Later) -> Any:
     module, attribute = later.target.split(":")
     found = getattr(import_module(module), attribute)
-    if not isinstance(found, typer.Typer):
+    if isinstance(found, typer.Typer):
+        # Also a group of one command is a group: typer would take its only command for the whole.
+        command: Any = typer.main.get_group(found)
+    else:
         alone = typer.Typer(rich_markup_mode=None)
         alone.command(name)(found)
-        found = alone
-    command = typer.main.get_command(found)
+        command = typer.main.get_command(alone)
     command.name = name
     return command

@@ -13,6 +13,7 @@ from analyzer.api.audit import AuditLog
 from analyzer.api.server import RestServer
 from analyzer.api.services import Readiness, Services
 from analyzer.cli.analyst import Analyst
+from analyzer.cli.settings_check import refuse_unguarded_reading
 from analyzer.slo.objectives_file import ObjectivesFile
 from collector.endpoint import ClickHouseEndpoint
 from collector.errors import BadBody, CollectorError, ConfigError
@@ -59,11 +60,7 @@ class Process:
         settings.refuse_lone_role()
         self._grants = tuple(read_tokens(settings.tenant_tokens)) if settings.tenant_tokens else ()
         self._tokens = Tokens(settings.token, self._grants)
-        if not settings.api.loopback and not self._tokens.guard_reading:
-            raise ConfigError(
-                f"api would listen on {settings.api}, and no token in {settings.tenant_tokens} may read: set "
-                "PDSCOPE_TOKEN, or add one with `pdscope token --right read`"
-            )
+        refuse_unguarded_reading(settings, self._tokens)
         registry = CollectorRegistry()
         self._slo = ObjectivesFile(settings.slo, registry)
         self._ends: list[Callable[[], object]] = []

@@ -7,7 +7,7 @@ from analyzer.slo.objectives import load_objectives
 from collector.errors import ConfigError
 from collector.settings import SETTINGS, Settings
 from collector.store.place import place_of
-from collector.tokens import read_tokens
+from collector.tokens import Grant, Tokens, read_tokens
 
 _SECRETS = {setting.name for setting in SETTINGS if setting.secret}
 
@@ -19,7 +19,7 @@ def problems_of(settings: Settings) -> list[str]:
         settings.refuse_lone_role,
         lambda: place_of(settings.store or str(settings.data)),
         lambda: load_objectives(settings.slo),
-        lambda: settings.tenant_tokens and read_tokens(settings.tenant_tokens),
+        lambda: refuse_unguarded_reading(settings, Tokens(settings.token, _grants(settings))),
         lambda: _tls(settings),
     )
     found = []
@@ -29,6 +29,15 @@ def problems_of(settings: Settings) -> list[str]:
         except ConfigError as error:
             found.append(str(error))
     return found
+
+
+def refuse_unguarded_reading(settings: Settings, tokens: Tokens) -> None:
+    """Raise ConfigError when REST is reachable from elsewhere and no token is one to read with."""
+    if not settings.api.loopback and not tokens.guard_reading:
+        raise ConfigError(
+            f"api would listen on {settings.api}, and no token in {settings.tenant_tokens} may read: set "
+            "PDSCOPE_TOKEN, or add one with `pdscope token --right read`"
+        )
 
 
 def shown_value(name: str, settings: Settings) -> str:
@@ -44,6 +53,10 @@ def shown_value(name: str, settings: Settings) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "off" if value is None else str(value)
+
+
+def _grants(settings: Settings) -> tuple[Grant, ...]:
+    return tuple(read_tokens(settings.tenant_tokens)) if settings.tenant_tokens else ()
 
 
 def _tls(settings: Settings) -> None:

@@ -118,8 +118,8 @@ def test_the_documented_metrics_are_the_exported_ones(store: Store) -> None:
     for metric in registry.collect():
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name
         exported[name] = metric.type
-    table = (PROJECT / "docs/on-call.md").read_text("utf-8")
-    documented = dict(re.findall(r"^\| `(pdscope_\w+)` \| (\w+) \|", table, re.M))
+    page = (PROJECT / "docs/metrics.md").read_text("utf-8").partition("## Of pdscope itself")[0]
+    documented = dict(re.findall(r"^\| `(pdscope_\w+)` \| (\w+) \|", page, re.M))
     assert documented == exported
 
 

@@ -89,14 +89,14 @@ class Native:
             program = stack.enter_context(
                 started(sys.executable, "-m", "tests.store.inserting_server", self._folder / "clickhouse")
             )
-            self.ports[name, 8123] = int(wait_for(lambda: program.lines, 60)[0])
+            self.ports[name, 8123] = int(wait_for(lambda: program.lines, 180)[0])
         else:
             self.ports[name, 8123] = self.ports[first, 8123]
 
     def _run_to_its_end(self, name: str, service: Service) -> None:
         command, env = self._command(name, service)
         with started(*command, cwd=self._folder, env=env) as program:
-            assert program.process.wait(timeout=120) == 0, (name, program.lines[-5:])
+            assert program.process.wait(timeout=180) == 0, (name, program.lines[-5:])
 
     def _command(self, name: str, service: Service) -> tuple[list[str], dict[str, str]]:
         paths = self._paths(name, service)

@@ -12,6 +12,8 @@ from analyzer.demo.capture import load
 from tests.dashboards.programs import wait_for
 from tests.deploy.native import SECRETS, Native, running
 
+pytestmark = pytest.mark.timeout(900)
+
 WINDOW = "?from=0&to=4000000000"
 
 
@@ -31,8 +33,8 @@ def send(native: Native, *collectors: str, exports: int = 40) -> None:
             TraceServiceStub(channel).Export(message, metadata=token, timeout=30)
 
 
-def total(native: Native) -> int:
-    found: int = native.get("pdscope", 8080, f"/api/v1/requests{WINDOW}").json()["total"]
+def total(native: Native, analyzer: str = "pdscope") -> int:
+    found: int = native.get(analyzer, 8080, f"/api/v1/requests{WINDOW}").json()["total"]
     return found
 
 
@@ -42,14 +44,14 @@ def ready(native: Native, name: str) -> bool:
 
 def test_embedded(tmp_path: Path) -> None:
     with running("embedded", tmp_path) as native:
-        wait_for(lambda: ready(native, "pdscope"), 60, lambda: native.programs["pdscope"].lines)
-        assert native.healthy("pdscope")
+        wait_for(lambda: ready(native, "pdscope"), 180, lambda: native.programs["pdscope"].lines)
+        wait_for(lambda: native.healthy("pdscope"), 180)
         send(native, "pdscope")
-        wait_for(lambda: total(native), 60)
+        wait_for(lambda: total(native), 180)
         asked = {"query": "SELECT count() FROM request_log", "password": SECRETS["PDSCOPE_TOKEN"]}
-        rows = httpx.get(native.url("pdscope", 8123), params=asked)
+        rows = httpx.get(native.url("pdscope", 8123), params=asked, timeout=60)
         assert rows.text.strip() == str(total(native))
-        assert httpx.get(native.url("pdscope", 8080) + "/api/v1/slo").status_code == 401
+        assert httpx.get(native.url("pdscope", 8080) + "/api/v1/slo", timeout=60).status_code == 401
         with (
             grpc.insecure_channel(f"127.0.0.1:{native.ports['pdscope', 4317]}") as channel,
             pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"),
@@ -60,16 +62,20 @@ def test_embedded(tmp_path: Path) -> None:
 def test_full(tmp_path: Path) -> None:
     with running("full", tmp_path) as native:
         said = lambda: {name: program.lines[-3:] for name, program in native.programs.items()}  # noqa: E731
-        wait_for(lambda: ready(native, "pdscope"), 90, said)
-        assert native.healthy("pdscope-server")
-        assert native.healthy("webhook")
+        wait_for(lambda: ready(native, "pdscope"), 180, said)
+        wait_for(lambda: native.healthy("pdscope-server"), 180)
+        wait_for(lambda: native.healthy("webhook"), 180)
         send(native, "pdscope-server")
-        wait_for(lambda: total(native), 60, said)
+        wait_for(lambda: total(native), 180, said)
         assert objectives(native) == ["interactive"]
-        wait_for(lambda: scraped(native) == {"pdscope": "up"}, 90, said)
-        rules = httpx.get(native.url("prometheus", 9090) + "/api/v1/rules").json()["data"]["groups"]
+        wait_for(lambda: scraped(native) == {"pdscope": "up"}, 180, said)
+        rules = httpx.get(native.url("prometheus", 9090) + "/api/v1/rules", timeout=60).json()["data"][
+            "groups"
+        ]
         assert "PdscopeBudgetBurn" in {rule["name"] for group in rules for rule in group["rules"]}
-        managers = httpx.get(native.url("prometheus", 9090) + "/api/v1/alertmanagers").json()["data"]
+        managers = httpx.get(native.url("prometheus", 9090) + "/api/v1/alertmanagers", timeout=60).json()[
+            "data"
+        ]
         assert [one["url"] for one in managers["activeAlertmanagers"]] == [
             native.url("alertmanager", 9093) + "/api/v2/alerts"
         ]
@@ -82,10 +88,12 @@ def reach_the_webhook(native: Native) -> None:
         "labels": {"alertname": "PdscopeDown", "severity": "page"},
         "annotations": {"summary": "a trial"},
     }
-    httpx.post(native.url("alertmanager", 9093) + "/api/v2/alerts", json=[alert]).raise_for_status()
+    httpx.post(
+        native.url("alertmanager", 9093) + "/api/v2/alerts", json=[alert], timeout=60
+    ).raise_for_status()
     webhook = native.programs["webhook"]
     message = wait_for(
-        lambda: [line for line in webhook.lines if "a trial" in line], 60, lambda: webhook.lines
+        lambda: [line for line in webhook.lines if "a trial" in line], 180, lambda: webhook.lines
     )
     assert "FIRING" in message[0]
 
@@ -101,14 +109,15 @@ def scraped(native: Native) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_collectors_and_analyzer_apart(tmp_path: Path) -> None:
+def test_collectors_and_analyzers_apart(tmp_path: Path) -> None:
     with running("scale", tmp_path) as native:
         said = lambda: {name: program.lines[-3:] for name, program in native.programs.items()}  # noqa: E731
-        for name in ("collector-1", "collector-2", "analyzer-1"):
-            wait_for(lambda name=name: ready(native, name), 90, said)
-            assert native.healthy(name)
+        for name in ("collector-1", "collector-2", "analyzer-1", "analyzer-2"):
+            wait_for(lambda name=name: ready(native, name), 180, said)
+            wait_for(lambda name=name: native.healthy(name), 180)
         send(native, "collector-1", "collector-2")
-        wait_for(lambda: total(native), 120, said)
+        wait_for(lambda: total(native), 180, said)
+        wait_for(lambda: total(native, "analyzer-2") == total(native) and total(native), 180, said)
         assert native.get("collector-1", 8080, "/api/v1/slo").status_code == 404
         with pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
             send(native, "analyzer-1", exports=1)

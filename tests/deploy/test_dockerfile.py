@@ -49,6 +49,7 @@ def test_what_is_copied_is_let_through_and_nothing_else() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_its_steps_make_a_pdscope_that_runs(tmp_path: Path) -> None:
     """The RUN lines of the first stage, on this machine; then the command as the second stage has it."""
     stage = TEXT.split("\nFROM ")[1].replace("\\\n", " ")
@@ -72,5 +73,6 @@ def test_its_steps_make_a_pdscope_that_runs(tmp_path: Path) -> None:
         [made / "bin/pdscope", "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("pdscope ")
-    checked = subprocess.run([made / "bin/pdscope", "dashboards", "build"], cwd=tmp_path, check=False)
-    assert checked.returncode == 0
+    for words in (["dashboards", "build"], ["migrate", "--data", "data", "--apply"]):
+        done = subprocess.run([made / "bin/pdscope", *words], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr

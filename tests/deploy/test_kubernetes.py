@@ -130,6 +130,23 @@ def test_every_pod_is_behind_a_policy() -> None:
             assert any(one.items() <= pod["metadata"]["labels"].items() for one in chosen)
 
 
+def test_of_further_analyzers_only_what_they_say_of_themselves_is_kept() -> None:
+    """Rules add up what is scraped: figures of the store are the same from every analyzer."""
+    monitors = of_kind("base", "ServiceMonitor")
+    (analyzer,) = [one["spec"]["endpoints"][0] for one in monitors if one["metadata"]["name"] == "pdscope"]
+    (by_pod,) = analyzer["metricRelabelings"]
+    compose = yaml.safe_load((PROJECT / "deploy/compose/prometheus.yml").read_text("utf-8"))
+    (by_job,) = compose["scrape_configs"][1]["metric_relabel_configs"]
+    store, own = (PROJECT / "docs/metrics.md").read_text("utf-8").split("## Of pdscope itself")
+    for name in re.findall(r"^\| `(pdscope_\w+)`", store, re.MULTILINE):
+        drops = name != "pdscope_export_timestamp_seconds"
+        assert bool(re.fullmatch(by_job["regex"], name)) is drops, name
+        assert bool(re.fullmatch(by_pod["regex"], f"pdscope-analyzer-1;{name}")) is drops, name
+        assert not re.fullmatch(by_pod["regex"], f"pdscope-analyzer-0;{name}")
+    for name in re.findall(r"^\| `(pdscope_\w+)`", own, re.MULTILINE):
+        assert not re.fullmatch(by_job["regex"], name), name
+
+
 ENGINES = sorted((PROJECT / "deploy/engines").glob("*.yaml"))
 
 
@@ -154,15 +171,26 @@ def test_engines_names_say_their_pool(path: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not here")
 @pytest.mark.parametrize(
-    ("overlay", "collector"),
-    [("base", {"StatefulSet"}), ("embedded", {"StatefulSet"}), ("node-collectors", {"DaemonSet"})],
+    ("overlay", "receives"),
+    [
+        ("base", ("StatefulSet", "pdscope-collector")),
+        ("embedded", ("StatefulSet", "pdscope")),
+        ("node-collectors", ("DaemonSet", "pdscope-collector")),
+    ],
 )
-def test_kustomize_renders_what_kubernetes_takes(overlay: str, collector: set[str], tmp_path: Path) -> None:
+def test_kustomize_renders_what_kubernetes_takes(
+    overlay: str, receives: tuple[str, str], tmp_path: Path
+) -> None:
     command = ["kubectl", "kustomize", str(FOLDER / overlay)]
     rendered = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = [one for one in yaml.safe_load_all(rendered) if one["kind"] != "ServiceMonitor"]
     assert {one["metadata"]["namespace"] for one in found} == {"pdscope"}
-    assert {one["kind"] for one in found} & {"StatefulSet", "DaemonSet"} == collector
+    takes_telemetry = [
+        (one["kind"], one["metadata"]["name"])
+        for one in found
+        if "containerPort: 4317" in yaml.safe_dump(one.get("spec", {}))
+    ]
+    assert takes_telemetry == [receives]
     images = re.findall(r"image: (\S+)", rendered)
     assert set(images) == {"pdscope:0.1.0"}
     (tmp_path / "rendered.yaml").write_text(yaml.safe_dump_all(found))

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.paths import PROJECT
 
 PAGES = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted((PROJECT / "docs").glob("*.md"))]
+RUNBOOKS = sorted((PROJECT / "docs/runbooks").glob("*.md"))
 
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`")
@@ -28,11 +29,23 @@ def blocks(page: Path, language: str) -> list[str]:
 
 def commands(page: Path) -> list[list[str]]:
     """Whole pdscope command lines of code blocks, fenced or indented, as lists of words."""
-    fenced = [
-        line for language in ("", "sh") for block in blocks(page, language) for line in block.splitlines()
+    return [_words(line) for line in shell_lines(page) if line.startswith("pdscope ")]
+
+
+def shell_lines(page: Path) -> list[str]:
+    """Everything a reader may type: lines of `sh` blocks, lines after `$ ` of `console` blocks, and those of
+    plain or indented blocks that begin with a command.
+    """
+    typed = [line for block in blocks(page, "sh") for line in block.splitlines() if line.strip()]
+    told = [line for block in blocks(page, "console") for line in block.splitlines()]
+    plain = [line for block in blocks(page, "") for line in block.splitlines()]
+    plain += re.findall(r"^    (\S.*)$", page.read_text("utf-8"), re.MULTILINE)
+    lines = [
+        *(line.strip() for line in typed if not line.lstrip().startswith("#")),
+        *(line.removeprefix("$ ") for line in told if line.startswith("$ ")),
+        *(line for line in plain if re.match(r"(pdscope|curl|make|python|docker|kubectl) ", line)),
     ]
-    indented = re.findall(r"^    (pdscope .*)$", page.read_text(), re.MULTILINE)
-    return [_words(line) for line in [*fenced, *indented] if line.startswith("pdscope ")]
+    return [re.sub(r"\s+#\s.*$", "", line) for line in dict.fromkeys(lines)]
 
 
 def mentions(page: Path) -> list[list[str]]:

@@ -18,7 +18,7 @@ def names(server: Server) -> list[str]:
 
 
 def reasons(server: Server) -> tuple[int, list[str]]:
-    answer = httpx.get(f"{server.api}/readyz")
+    answer = httpx.get(f"{server.api}/readyz", timeout=60)
     return answer.status_code, json.loads(answer.text)["reasons"]
 
 
@@ -28,10 +28,10 @@ def test_objectives_change_without_a_restart(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--slo", str(slo)) as server:
         assert names(server) == ["first"]
         slo.write_text(GOOD.format(name="second"))
-        wait_for(lambda: names(server) == ["second"], 60)
+        wait_for(lambda: names(server) == ["second"], 180)
         assert reasons(server) == (200, [])
         slo.write_text("objectives:\n  - {nam: third, ttft: 1, tpot: 1}\n")
-        status, (reason,) = wait_for(lambda: (found := reasons(server))[1] and found, 60)
+        status, (reason,) = wait_for(lambda: (found := reasons(server))[1] and found, 180)
         assert status == 200
         assert "unknown key 'nam'; did you mean 'name'?" in reason
         assert names(server) == ["second"]
