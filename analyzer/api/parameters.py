@@ -20,6 +20,13 @@ _MAX_LABEL = 512
 Label = Annotated[str | None, Query(description="Only requests with this label; empty means any.")]
 Seconds = Annotated[float | None, Query(description="Override the configured objective, in seconds.")]
 
+Gpus = Annotated[
+    float | None,
+    Query(
+        gt=0, le=1e6, description="Accelerators that served the requests, where workers do not say pd.gpus."
+    ),
+]
+
 
 def services(request: Request) -> Services:
     """Return the services of the application that answers."""
