@@ -9,6 +9,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from analyzer.api import (
+    compare,
     diagnosis,
     errors,
     fleet,
@@ -76,6 +77,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
     answering = (
         slo.router,
         reports.router,
+        compare.router,
         diagnosis.router,
         fleet.router,
         workload.router,

@@ -20,6 +20,7 @@ LATER = {
     "alert-webhook": Later(
         "dashboards.cli.alert_webhook:alert_webhook", "Say why an alert fires, as Alertmanager's webhook."
     ),
+    "compare": Later("analyzer.cli.compare:compare", "Set two cohorts, or before and after, side by side."),
     "config": Later("analyzer.cli.config:app", "Check settings before they are used."),
     "dashboards": Later("dashboards.cli.dashboards:app", "Grafana dashboards as code."),
     "demo": Later(

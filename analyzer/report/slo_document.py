@@ -161,7 +161,11 @@ def _cost(report: Report) -> Table:
 
 def _unknown(used: Efficiency) -> list[str]:
     figures = (used.gpu_hours, used.network_bytes, *used.per_good_request.values())
-    return [f"{reason}." for reason in dict.fromkeys(figure.reason for figure in figures) if reason]
+    return [
+        f"{reason[:1].upper()}{reason[1:]}."
+        for reason in dict.fromkeys(figure.reason for figure in figures)
+        if reason
+    ]
 
 
 def _by(label: str, report: Report) -> Section:
@@ -191,8 +195,8 @@ def _spending(title: str, groups: Sequence[Group]) -> Table:
         Column("goodput", "rate"),
         Column("budget left", "share", good_from=0.0),
         *(Column(f"burn {name}", "factor", good_below=1.0) for name in WINDOWS),
-        Column("good requests per accelerator-hour", "amount"),
-        Column("network bytes per good request", "amount"),
+        Column("good per accelerator-hour", "amount"),
+        Column("bytes per good request", "amount"),
     ]
     rows = [
         [
