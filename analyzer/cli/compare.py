@@ -54,10 +54,20 @@ def compare(
     from analyzer.cli.client import connect
 
     asked = {
-        "baseline": baseline, "candidate": candidate, "from_": from_, "to": to,
-        "baseline_from": baseline_from, "baseline_to": baseline_to,
-        "model": model, "tenant": tenant, "route": route, "ttft": ttft, "tpot": tpot,
-        "baseline_gpus": baseline_gpus, "candidate_gpus": candidate_gpus, "seed": seed,
+        "baseline": baseline,
+        "candidate": candidate,
+        "from_": from_,
+        "to": to,
+        "baseline_from": baseline_from,
+        "baseline_to": baseline_to,
+        "model": model,
+        "tenant": tenant,
+        "route": route,
+        "ttft": ttft,
+        "tpot": tpot,
+        "baseline_gpus": baseline_gpus,
+        "candidate_gpus": candidate_gpus,
+        "seed": seed,
         "accelerators": "equal" if equal_accelerators else "normalise",
     }
     with connect(api, settings_of(data, token)) as client:

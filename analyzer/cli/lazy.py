@@ -33,6 +33,7 @@ LATER = {
     "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
     "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
     "rules": Later("dashboards.cli.rules:app", "Alert rules from slo.yaml."),
+    "slo": Later("dashboards.cli.slo:app", "Objectives as OpenSLO, for Sloth or Pyrra, and from OpenSLO."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),
     "token": Later("analyzer.cli.token:token", "Make a token for a tenant's senders."),
 }
