@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from analyzer.api.errors import BadParameter
 from analyzer.api.models import AccountingModel, AttainmentModel, WindowModel
 from analyzer.api.negotiation import wanted
-from analyzer.api.parameters import Asked, Gpus, Provided
+from analyzer.api.parameters import Asked, Asking, Gpus, Provided
 from analyzer.api.report_models import (
     GroupFiguresModel,
     ReportModel,
@@ -43,6 +43,7 @@ _DOCUMENTS: dict[int | str, dict[str, Any]] = {
 def slo_report(
     asked: Asked,
     services: Provided,
+    asking: Asking,
     gpus: Gpus = None,
     format: Annotated[
         str | None, Query(description=f"One of {', '.join(MEDIA)}; default: what Accept says.")
@@ -53,7 +54,7 @@ def slo_report(
     if format and format not in MEDIA:
         raise BadParameter(f"format: {format[:64]!r} is not one of {', '.join(MEDIA)}", "format")
     chosen = format or wanted(accept, MEDIA)
-    made = report(services.store, asked.scope, asked.objectives, gpus)
+    made = report(services.store, asked.scope, asked.objectives, gpus, only_tenant=asking.tenant or "")
     if chosen == "json":
         return _model(made)
     headers = {"Content-Disposition": f'inline; filename="slo-report.{chosen}"', "Vary": "Accept"}

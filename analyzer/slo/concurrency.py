@@ -19,15 +19,17 @@ CONTEXT_NS = 900 * 1_000_000_000
 """How long before the window requests are looked for that were still under way in it."""
 
 
-def by_concurrency(store: Rows, scope: Scope, objectives: Objectives) -> list[Group]:
+def by_concurrency(store: Rows, scope: Scope, objectives: Objectives, only_tenant: str = "") -> list[Group]:
     """Groups in order of concurrency. Look-backs and periods that reach beyond the window are None.
 
+    only_tenant: count its requests alone as under way, for readers who may not know of others'.
     Raises StoreError.
     """
     spans = [*(span for span in WINDOWS.values() if span <= scope.seconds), 0]
     starts = [scope.to_ns - span * 1_000_000_000 if span else 0 for span in spans]
     params: dict[str, Any] = {**scope.params(), **objectives.params(), "window_starts": starts}
     params |= {"edges": list(EDGES), "context_ns": max(0, scope.from_ns - CONTEXT_NS)}
+    params["only_tenant"] = only_tenant
     of_bucket: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for row in store.rows(read_sql(__file__, "concurrency_counts"), params):
         of_bucket[row["bucket"]].append(row)

@@ -1,5 +1,6 @@
 -- What became of the requests of a window by how many were under way as each one started (itself included), and by look-back window.
--- Under way: requests of the scope's models, whatever their other labels, that started since context_ns and had not ended.
+-- Under way: requests of the scope's models, whatever their other labels, that started since context_ns and had not ended
+-- (of only_tenant alone, where that is given).
 -- A request that ends in the very nanosecond has ended. bucket: number of the bucket, by its lower edges.
 SELECT
     objective,
@@ -42,7 +43,7 @@ FROM
                     OR ({pool:String} = 'colocated' AND prefill_worker != '' AND prefill_worker = decode_worker)) AS asked,
             arrayJoin([(toInt64(1), started_ns), (toInt64(0), ifNull(toUnixTimestamp64Nano(ended_at), 9223372036854775807))]) AS event
         FROM judged_requests(
-            from_ns = {context_ns:Int64}, to_ns = {to_ns:Int64}, model = {model:String}, tenant = '', route = '', cohort = '', pool = '', worker = '',
+            from_ns = {context_ns:Int64}, to_ns = {to_ns:Int64}, model = {model:String}, tenant = {only_tenant:String}, route = '', cohort = '', pool = '', worker = '',
             objective_models = {objective_models:Array(String)}, objective_routes = {objective_routes:Array(String)},
             objective_tenants = {objective_tenants:Array(String)}, objective_buckets = {objective_buckets:Array(String)},
             objective_ttft_ns = {objective_ttft_ns:Array(Int64)}, objective_tpot_ns = {objective_tpot_ns:Array(Float64)})

@@ -34,8 +34,13 @@ class Report:
     left_out: dict[str, int]
 
 
-def report(store: Rows, scope: Scope, objectives: Objectives, gpus: float | None = None) -> Report:
-    """Make the report; gpus: accelerators of the whole scope, where workers do not say. Raises StoreError."""
+def report(
+    store: Rows, scope: Scope, objectives: Objectives, gpus: float | None = None, only_tenant: str = ""
+) -> Report:
+    """Make the report. Raises StoreError.
+
+    gpus: accelerators of the whole scope, where workers do not say. only_tenant: see by_concurrency.
+    """
     params = {**scope.params(), **objectives.params()}
     counts = store.rows(read_sql(__file__, "label_counts"), params)
     spans = look_backs(objectives)
@@ -47,7 +52,7 @@ def report(store: Rows, scope: Scope, objectives: Objectives, gpus: float | None
         budget = group_budget(spent.get((label, key), ()), spans, objectives)
         made[label, key] = group(key, row, scope.seconds, budget, efficiency(row, hours, network_bytes(row)))
     of_label = {label: [item for (by, _), item in made.items() if by == label] for label in LABELS}
-    of_label["concurrency"] = by_concurrency(store, scope, objectives)
+    of_label["concurrency"] = by_concurrency(store, scope, objectives, only_tenant)
     shown = {
         label: items if label == "concurrency" else largest(label, items) for label, items in of_label.items()
     }

@@ -138,6 +138,14 @@ def test_concurrency_counts_requests_outside_the_filter_too(store: Store) -> Non
     ]
 
 
+def test_a_reader_of_one_tenant_learns_nothing_of_the_others_load(store: Store) -> None:
+    insert(store, [a_request(number / 100, tenant="b", e2e=60) for number in range(10)])
+    insert(store, a_request(1, tenant="a"))
+    scope = Scope(HOUR.from_ns, HOUR.to_ns, tenant="a")
+    made = ask(store, scope=scope, only_tenant="a")
+    assert [group.key for group in made.groups["concurrency"]] == ["1-7"]
+
+
 def test_look_backs_beyond_the_window_are_unknown_by_concurrency(store: Store) -> None:
     insert(store, [a_request(3500, ttft=2), a_request(10)])
     (group,) = ask(store).groups["concurrency"]
