@@ -38,8 +38,15 @@ def test_every_outcome_has_its_place(reported: httpx.Client) -> None:
     body = ask(reported).json()
     counts = {name: count for name, count in body["total"]["requests"].items() if count}
     assert counts == {
-        "total": 7, "evaluated": 4, "met": 1, "missed": 3, "rejected": 1, "errored": 1,
-        "cancelled": 1, "invalid": 1, "incomplete": 1,
+        "total": 7,
+        "evaluated": 4,
+        "met": 1,
+        "missed": 3,
+        "rejected": 1,
+        "errored": 1,
+        "cancelled": 1,
+        "invalid": 1,
+        "incomplete": 1,
     }
     assert [item["requests"]["total"] for item in body["objectives"]] == [5, 2]
     assert set(body["groups"]) == {

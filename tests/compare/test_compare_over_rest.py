@@ -1,5 +1,7 @@
 """`GET /compare`: parameters, shape, refusals."""
 
+import json
+import re
 from typing import Any
 
 import httpx
@@ -7,7 +9,9 @@ import pytest
 
 from collector.store.store import Store
 from tests.api.rows import insert
-from tests.compare.test_comparison import side
+from tests.compare.test_comparison import conversations, side
+from tests.docs.test_rest_page import differences
+from tests.paths import PROJECT
 
 WINDOW = {"from": "2026-03-02T12:00:00Z", "to": "2026-03-02T13:00:00Z"}
 SIDES = {"baseline": "a", "candidate": "b"}
@@ -65,3 +69,10 @@ def test_unlike_sides_are_a_conflict(store: Store, client: httpx.Client) -> None
 def test_wrong_parameters_are_named(client: httpx.Client, given: dict[str, Any], field: str) -> None:
     answer = ask(client, **given)
     assert (answer.status_code, answer.json()["error"]["field"]) == (400, field)
+
+
+def test_the_page_shows_the_answer_as_it_is(store: Store, client: httpx.Client) -> None:
+    insert(store, [*conversations("a", 4), *conversations("b", 20)])
+    page = (PROJECT / "docs" / "rest.md").read_text().partition("## `GET /compare`")[2]
+    shown = json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[0])
+    assert differences(shown, ask(client, **SIDES).json()) == []

@@ -20,12 +20,14 @@ def window(served: Served) -> dict[str, str]:
     capture = load("vllm")
     body = b"".join(export.body for export in capture.exports[:EXPORTS])
     headers = {"Content-Type": "application/x-protobuf"}
-    httpx.post(f"{served.otlp_http}/v1/traces", content=body, headers=headers).raise_for_status()
+    httpx.post(f"{served.otlp_http}/v1/traces", content=body, headers=headers, timeout=60).raise_for_status()
     start = capture.started_ns // 10**9
     asked = {"from": _text(start - 60), "to": _text(start + 600)}
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        found = httpx.get(f"{served.api}/api/v1/requests", params={**asked, "missed": "true"}).json()
+        found = httpx.get(
+            f"{served.api}/api/v1/requests", params={**asked, "missed": "true"}, timeout=60
+        ).json()
         if found["total"]:
             return asked
         time.sleep(0.25)
