@@ -60,12 +60,7 @@ def get_compare(
         raise BadParameter("cohort: name the sides with baseline and candidate instead", "cohort")
     theirs = replace(asked.scope, cohort=label(candidate, "candidate"))
     ours = _baseline(asked.scope, label(baseline, "baseline"), baseline_from, baseline_to)
-    if ours == theirs:
-        raise BadParameter(
-            "baseline: both sides are the same requests; name another cohort, or another window with "
-            "baseline_from and baseline_to",
-            "baseline",
-        )
+    _refuse_common_requests(ours, theirs)
     try:
         found = compare(
             services.store,
@@ -78,6 +73,18 @@ def get_compare(
     except errors.Unlike as error:
         raise Unlike(str(error)) from error
     return _model(found, asked.objectives, seed)
+
+
+def _refuse_common_requests(ours: Scope, theirs: Scope) -> None:
+    """Raise BadParameter when a request can be on both sides: intervals need sides of their own."""
+    apart = ours.to_ns <= theirs.from_ns or theirs.to_ns <= ours.from_ns
+    other_cohort = ours.cohort and theirs.cohort and ours.cohort != theirs.cohort
+    if not apart and not other_cohort:
+        raise BadParameter(
+            "baseline: the same requests would be on both sides; name two cohorts (baseline, candidate), "
+            "or a window that ends before the other begins with baseline_from and baseline_to",
+            "baseline",
+        )
 
 
 def _baseline(scope: Scope, cohort: str, from_: str | None, to: str | None) -> Scope:

@@ -57,6 +57,8 @@ def test_unlike_sides_are_a_conflict(store: Store, client: httpx.Client) -> None
     [
         ({}, "baseline"),
         ({"baseline": "a", "candidate": "a"}, "baseline"),
+        ({"candidate": "b"}, "baseline"),
+        ({"baseline": "a", "candidate": "a", "baseline_from": "2026-03-02T11:30:00Z"}, "baseline"),
         ({**SIDES, "cohort": "a"}, "cohort"),
         ({**SIDES, "baseline_from": "noon"}, "baseline_from"),
         ({**SIDES, "baseline_from": "2026-03-02T14:00:00Z"}, "baseline_from"),

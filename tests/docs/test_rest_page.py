@@ -14,6 +14,7 @@ PAGE = (PROJECT / "docs" / "rest.md").read_text()
 EXAMPLES = re.findall(r"```sh\ncurl -s '(http[^']+)'\n```\n```json\n(.*?)```", PAGE, re.DOTALL)
 KEYED_BY_DATA = {
     *("buckets", "by_cause", "by_phase", "causes", "not_measured", "quantities", "refused", "skipped"),
+    "sources",
 }
 
 
