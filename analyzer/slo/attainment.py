@@ -8,7 +8,7 @@ from analyzer.slo.accelerators import Accelerators
 from analyzer.slo.efficiency import Efficiency, efficiency, network_bytes
 from analyzer.slo.measured import Measured
 from analyzer.slo.objectives import Objective, Objectives
-from analyzer.slo.rows import Rows as Rows
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import Scope
 from collector.sql import read_sql
 
