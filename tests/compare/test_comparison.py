@@ -244,6 +244,17 @@ def test_a_design_that_hurts_later_turns_is_told(store: Store) -> None:
     assert found.notes[0].startswith("candidate suits one-shot prompts and hurts later turns")
 
 
+def test_years_between_requests_do_no_harm(store: Store) -> None:
+    years = 5 * 365 * 86400
+    old = [a_request(-years + number, cohort="a", ttft=2.0) for number in range(50)]
+    insert(store, [*old, *side("a", 50, 0), *side("b", 100, 0)])
+    ever = Scope(0, HOUR.to_ns)
+    found = compare(store, (replace(ever, cohort="a"), replace(ever, cohort="b")), ONE_SECOND)
+    joint = found.attainment["joint"].baseline
+    assert (joint.value, found.baseline.evaluated.sum()) == (0.5, 100)
+    assert found.baseline.counts[0].sum() > 0 < found.baseline.counts[-1].sum()
+
+
 def test_turns_alike_are_not_remarked_on(store: Store) -> None:
     insert(store, [*conversations("a", 8), *conversations("b", 8)])
     assert not any("later turns" in note for note in ask(store).notes)

@@ -3,7 +3,7 @@
 SELECT
     input_bucket AS bucket,
     multiIf(judged.conversation_id = '', 0, started_ns <= begun.at_ns, 1, 2) AS turn,
-    toInt64(least(intDiv((started_ns - {first_ns:Int64}) * {blocks:Int64}, {last_ns:Int64} - {first_ns:Int64} + 1), {blocks:Int64} - 1)) AS block,
+    intDiv(started_ns - {first_ns:Int64}, intDiv({last_ns:Int64} - {first_ns:Int64}, {blocks:Int64}) + 1) AS block,
     count() AS total,
     countIf(judged.evaluated) AS evaluated,
     countIf(judged.met_ttft = 1) AS met_ttft,
