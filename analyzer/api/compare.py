@@ -159,6 +159,7 @@ def _bucket(item: Bucket) -> ComparedBucketModel:
         baseline=ours,
         candidate=theirs,
         attainment=_contrasts(item.attainment),
+        good_requests_per_gpu_hour=_contrast(item.good_per_gpu_hour),
     )
 
 

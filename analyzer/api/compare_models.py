@@ -48,6 +48,9 @@ class ComparedBucketModel(BaseModel):
     baseline: BucketSideModel
     candidate: BucketSideModel
     attainment: dict[str, ContrastModel] = Field(description="ttft, tpot, joint")
+    good_requests_per_gpu_hour: ContrastModel = Field(
+        description="Its part of the common mix's; the parts add up"
+    )
 
 
 class JudgedByModel(BaseModel):

@@ -22,6 +22,8 @@ class Bucket:
     weight: float
     evaluated: tuple[int, int]
     attainment: dict[str, Contrast]
+    good_per_gpu_hour: Contrast
+    """Its part of the common mix's good requests per accelerator-hour; the parts add up."""
     latencies: tuple[Latencies, Latencies]
 
 
@@ -82,6 +84,7 @@ def _buckets(pair: Pair, baseline: Side, candidate: Side) -> list[Bucket]:
             float(pair.weights[number]),
             (int(pair.evaluated[0, number]), int(pair.evaluated[1, number])),
             {metric: pair.attainment_of(number, metric) for metric in METRICS},
+            pair.good_per_hour(baseline.gpu_hours, candidate.gpu_hours, number),
             (baseline.latencies.get(name, Latencies()), candidate.latencies.get(name, Latencies())),
         )
         for number, name in enumerate(BUCKETS)

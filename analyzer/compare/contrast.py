@@ -57,17 +57,30 @@ class Pair:
         fractions = [_fraction(side, metric) for side in self.sides]
         return contrast(*((float(value[bucket]), draws[:, bucket]) for value, draws in fractions))
 
-    def good_per_hour(self, ours: Measured, theirs: Measured) -> Contrast:
-        """Good requests per accelerator-hour: evaluated per hour × attainment of the common mix."""
+    def good_per_hour(self, ours: Measured, theirs: Measured, bucket: int | None = None) -> Contrast:
+        """Good requests per accelerator-hour: evaluated per hour × attainment of the common mix.
+
+        With a bucket's number, its part of that; the parts add up.
+        """
+        if bucket is not None and not self.weights[bucket]:
+            return Contrast.unknown("only one side has evaluated requests here")
         made: list[Estimate] = []
         for side, hours in zip(self.sides, (ours, theirs), strict=True):
             if not hours.value:
                 return Contrast.unknown(hours.reason or "there are no accelerators")
-            value, draws = standardised(*_fraction(side, "joint"), self.weights)
+            value, draws = self._good(side, bucket)
             per_hour = side.observed[:, COUNT["evaluated"]].sum() / hours.value
             drawn = side.drawn[..., COUNT["evaluated"]].sum(axis=1) / hours.value
             made.append((float(value * per_hour), draws * drawn))
         return contrast(*made)
+
+    def _good(self, side: Resampled, bucket: int | None) -> Estimate:
+        """Part of evaluated requests that met, on the common mix; of one bucket, or of all."""
+        value, draws = _fraction(side, "joint")
+        if bucket is None:
+            return standardised(value, draws, self.weights)
+        weight = self.weights[bucket]
+        return float(value[bucket] * weight), draws[:, bucket] * weight
 
 
 def contrast(ours: Estimate, theirs: Estimate) -> Contrast:

@@ -79,6 +79,18 @@ def test_another_mix_of_prompts_is_no_merit(store: Store) -> None:
     assert {item.bucket: item.weight for item in found.buckets} == {"0-1K": 0.5, "4-16K": 0.5}
 
 
+def test_the_buckets_goodput_adds_up(store: Store) -> None:
+    insert(store, [*side("a", 80, 20), *side("a", 40, 10, input_tokens=5000)])
+    insert(
+        store, [*side("b", 60, 6), *side("b", 60, 30, input_tokens=5000), *side("b", 9, 0, input_tokens=9**6)]
+    )
+    found = ask(store, 2, 2)
+    parts = [item.good_per_gpu_hour for item in found.buckets]
+    assert (parts[-1].better, found.buckets[-1].weight) == (None, 0)
+    whole = sum(item.candidate.value for item in parts[:-1])
+    assert whole == pytest.approx(found.good_per_gpu_hour.candidate.value)
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
