@@ -8,7 +8,19 @@ from typing import Any
 import anyio.to_thread
 from fastapi import FastAPI
 
-from analyzer.api import diagnosis, errors, fleet, health, imports, requests, slo, telemetry, workload
+from analyzer.api import (
+    compare,
+    diagnosis,
+    errors,
+    fleet,
+    health,
+    imports,
+    reports,
+    requests,
+    slo,
+    telemetry,
+    workload,
+)
 from analyzer.api.errors import ErrorBody
 from analyzer.api.guard import Guard
 from analyzer.api.metrics import CallMetrics, StoreSize
@@ -64,6 +76,8 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
     }
     answering = (
         slo.router,
+        reports.router,
+        compare.router,
         diagnosis.router,
         fleet.router,
         workload.router,

@@ -204,7 +204,14 @@ class TurnModel(BaseModel):
     appended: int = Field(description="Prefilled on decode on purpose")
     recomputed: int = Field(description="Prefilled on decode because the hand-off failed or was missing")
     resent_fraction: float | None = Field(description="Tokens sent that decode already held ÷ tokens sent")
+    resent_at_most: float | None = Field(
+        description="The same if decode still held all of the turn before (bounded)"
+    )
+    same_decode_fraction: float | None = Field(
+        description="Turns decoded by the worker that decoded the turn before"
+    )
     ttft: float | None
+    evaluated: int
     missed: int
 
 

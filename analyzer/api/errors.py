@@ -3,6 +3,7 @@
 ApiError (an HTTPException)
 ├── BadParameter     400: a parameter cannot be what was given; names it
 ├── NotFound         404
+├── Unlike           409: two sides differ too much to be compared
 ├── TooLarge         413
 └── Unprocessable    422: the body was read but means nothing to pdscope
 """
@@ -57,6 +58,13 @@ class NotFound(ApiError):
         super().__init__(404, "not_found", message, field)
 
 
+class Unlike(ApiError):
+    """Two sides differ too much to be compared; the message names the difference."""
+
+    def __init__(self, message: str):
+        super().__init__(409, "unlike", message)
+
+
 class TooLarge(ApiError):
     """The body exceeds a limit."""
 
@@ -77,6 +85,7 @@ _CODES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    409: "conflict",
     413: "body_too_large",
     422: "unprocessable",
     429: "too_many_requests",

@@ -12,7 +12,7 @@ from typing import Any
 from analyzer.api.parameters import Question
 from analyzer.api.request_rows import Row
 from analyzer.minutes.due import BLOCK_S
-from analyzer.slo.attainment import Rows
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import Scope
 from analyzer.verdict.desk import FRESH_S, Desk
 from analyzer.verdict.over_time import causes_by_step

@@ -64,6 +64,10 @@ class ObjectiveModel(BaseModel):
     requests_per_gpu_hour: float | None
     output_tokens_per_gpu_hour: float | None
     network_bytes_per_good_request: float | None
+    sources: dict[str, str] = Field(
+        description="How these figures are known: observed, derived, supplied, bounded (at least so)",
+        examples=[{"requests_per_gpu_hour": "observed"}],
+    )
     not_measured: dict[str, str] = Field(description="Why a figure is null, by its name")
 
 

@@ -20,6 +20,13 @@ _MAX_LABEL = 512
 Label = Annotated[str | None, Query(description="Only requests with this label; empty means any.")]
 Seconds = Annotated[float | None, Query(description="Override the configured objective, in seconds.")]
 
+Gpus = Annotated[
+    float | None,
+    Query(
+        gt=0, le=1e6, description="Accelerators that served the requests, where workers do not say pd.gpus."
+    ),
+]
+
 
 def services(request: Request) -> Services:
     """Return the services of the application that answers."""
@@ -70,7 +77,7 @@ def question(
 
     Raises BadParameter naming the parameter, Forbidden for another tenant than the caller's token reads.
     """
-    labels = {
+    given = {
         "model": model,
         "tenant": reader(request).tenant_asked(tenant or ""),
         "route": route,
@@ -79,7 +86,7 @@ def question(
         "worker": worker,
     }
     from_ns, to_ns = _window(from_, to)
-    scope = Scope(from_ns, to_ns, **{name: _label(value, name) for name, value in labels.items()})
+    scope = Scope(from_ns, to_ns, **{name: label(value, name) for name, value in given.items()})
     if scope.pool and scope.pool not in POOLS:
         raise BadParameter(f"pool: {scope.pool[:64]!r} is not one of {', '.join(POOLS)}", "pool")
     _check_number(ttft, "ttft", 86400)
@@ -104,7 +111,8 @@ def _window(from_: str | None, to: str | None) -> tuple[int, int]:
     return from_ns, to_ns
 
 
-def _label(value: str | None, field: str) -> str:
+def label(value: str | None, field: str) -> str:
+    """Check a label; empty for any. Raises BadParameter."""
     if value and (len(value) > _MAX_LABEL or "\0" in value):
         raise BadParameter(f"{field}: at most {_MAX_LABEL} characters and no NUL", field)
     return value or ""

@@ -7,8 +7,8 @@ import numpy as np
 
 from analyzer.api.parameters import Question
 from analyzer.api.request_rows import FIRST, Filter, Page, Row, facts, read_cursor, write_cursor
-from analyzer.slo.attainment import Rows
 from analyzer.slo.objectives import Objectives
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import EVERYTHING, Scope
 from analyzer.verdict.desk import FRESH_S, Desk
 from analyzer.verdict.diagnosis import Diagnosis

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.api.errors import BadParameter
-from analyzer.slo.attainment import Rows
 from analyzer.slo.objectives import Objectives
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import EVERYTHING, Scope
 from collector.sql import read_sql
 

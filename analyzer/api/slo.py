@@ -2,25 +2,22 @@
 
 from collections import Counter
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from analyzer.api.errors import BadParameter
 from analyzer.api.kept_causes import causes_over_time
 from analyzer.api.models import (
-    AccountingModel,
-    AttainmentModel,
     LatencyModel,
     ObjectiveModel,
     PercentilesModel,
     PointModel,
-    SelectorModel,
     SloModel,
     TimeseriesModel,
     WindowModel,
 )
-from analyzer.api.parameters import Asked, Provided
+from analyzer.api.parameters import Asked, Gpus, Provided
 from analyzer.api.times import rfc3339
 from analyzer.slo.attainment import Attainment, attainments
 from analyzer.slo.latency import GROUPS, METRICS, latency
@@ -30,13 +27,15 @@ router = APIRouter(tags=["objectives"])
 
 
 @router.get("/slo", summary="Attainment, goodput, error budget and burn rates")
-def slo(asked: Asked, services: Provided) -> SloModel:
+def slo(asked: Asked, services: Provided, gpus: Gpus = None) -> SloModel:
     """Answer for each objective; a request counts for the first whose selector matches it."""
-    answers = attainments(services.store, asked.scope, asked.objectives)
+    answers = attainments(services.store, asked.scope, asked.objectives, gpus)
     window = WindowModel.model_validate(
         {"from": rfc3339(asked.scope.from_ns), "to": rfc3339(asked.scope.to_ns)}
     )
-    return SloModel(window=window, objectives=[_objective(answer) for answer in answers])
+    return SloModel(
+        window=window, objectives=[ObjectiveModel(**objective_fields(answer)) for answer in answers]
+    )
 
 
 @router.get("/slo/timeseries", summary="Attainment and goodput over time")
@@ -84,27 +83,28 @@ def _one_of(value: str, known: tuple[str, ...], field: str) -> None:
         raise BadParameter(f"{field}: {value[:64]!r} is not one of {', '.join(known)}", field)
 
 
-def _objective(answer: Attainment) -> ObjectiveModel:
+def objective_fields(answer: Attainment) -> dict[str, Any]:
+    """Fields of an ObjectiveModel."""
     item = answer.objective
-    selector = {name: value or None for name, value in vars(item.selector).items()}
-    return ObjectiveModel(
-        name=item.name,
-        selector=SelectorModel(**selector),
-        ttft=item.ttft,
-        tpot=item.tpot,
-        target=item.target,
-        period_days=item.period_days,
-        source=item.source,
-        requests=AccountingModel(**asdict(answer.requests)),
-        attainment=AttainmentModel(ttft=answer.ttft, tpot=answer.tpot, joint=answer.joint),
-        budget_left=answer.budget_left,
-        burn_rates=answer.burn_rates,
-        goodput_rps=answer.goodput_rps,
-        requests_per_gpu_hour=answer.requests_per_gpu_hour,
-        output_tokens_per_gpu_hour=answer.output_tokens_per_gpu_hour,
-        network_bytes_per_good_request=answer.network_bytes_per_good_request,
-        not_measured=answer.not_measured,
-    )
+    used = answer.efficiency
+    costs = {
+        "requests_per_gpu_hour": used.per_gpu_hour["requests"],
+        "output_tokens_per_gpu_hour": used.per_gpu_hour["output_tokens"],
+        "network_bytes_per_good_request": used.per_good_request["network_bytes"],
+    }
+    return {
+        "name": item.name,
+        "selector": {name: value or None for name, value in vars(item.selector).items()},
+        **{name: getattr(item, name) for name in ("ttft", "tpot", "target", "period_days", "source")},
+        "requests": asdict(answer.requests),
+        "attainment": {"ttft": answer.ttft, "tpot": answer.tpot, "joint": answer.joint},
+        "budget_left": answer.budget_left,
+        "burn_rates": answer.burn_rates,
+        "goodput_rps": answer.goodput_rps,
+        **{name: figure.value for name, figure in costs.items()},
+        "sources": {name: figure.source for name, figure in costs.items() if figure.source},
+        "not_measured": {name: figure.reason for name, figure in costs.items() if figure.value is None},
+    }
 
 
 def _point(point: Point) -> PointModel:

@@ -42,6 +42,13 @@ class Client:
         """Answer of a GET; parameters that are None are left out."""
         return self._ask("GET", _address(path, params))
 
+    def text(self, path: str, **params: Any) -> str:
+        """Body of a GET that answers with a document, as text."""
+        status, body = self._send("GET", _address(path, params))
+        if status >= 400:
+            _decoded(status, body, self.url)
+        return body.decode()
+
     def find(self, request_id: str) -> dict[str, Any]:
         """One request, or `{"requests": […]}` when several bear the id."""
         return self.get(f"/requests/{quote(request_id, safe='')}")
@@ -58,16 +65,24 @@ class Client:
         body: BinaryIO | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
+        return _decoded(*self._send(method, address, body, headers), self.url)
+
+    def _send(
+        self,
+        method: str,
+        address: str,
+        body: BinaryIO | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
         connection = self._kind(self._host, self._port, timeout=600)
         try:
             connection.request(method, address, body, {**self._headers, **(headers or {})})
             answer = connection.getresponse()
-            status, text = answer.status, answer.read()
+            return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise ConfigError(f"no pdscope answers at {self.url}: {error or type(error).__name__}") from error
         finally:
             connection.close()
-        return _decoded(status, text, self.url)
 
 
 def _address(path: str, params: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ LATER = {
     "alert-webhook": Later(
         "dashboards.cli.alert_webhook:alert_webhook", "Say why an alert fires, as Alertmanager's webhook."
     ),
+    "compare": Later("analyzer.cli.compare:compare", "Set two cohorts, or before and after, side by side."),
     "config": Later("analyzer.cli.config:app", "Check settings before they are used."),
     "dashboards": Later("dashboards.cli.dashboards:app", "Grafana dashboards as code."),
     "demo": Later(
@@ -32,6 +33,7 @@ LATER = {
     "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
     "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
     "rules": Later("dashboards.cli.rules:app", "Alert rules from slo.yaml."),
+    "slo": Later("dashboards.cli.slo:app", "Objectives as OpenSLO, for Sloth or Pyrra, and from OpenSLO."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),
     "token": Later("analyzer.cli.token:token", "Make a token for a tenant's senders."),
 }

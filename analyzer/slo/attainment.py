@@ -1,10 +1,14 @@
 """Attainment, goodput, error budget and burn rates of a window, by objective."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
+from analyzer.slo.accelerators import Accelerators
+from analyzer.slo.efficiency import Efficiency, efficiency, network_bytes
+from analyzer.slo.measured import Measured
 from analyzer.slo.objectives import Objective, Objectives
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import Scope
 from collector.sql import read_sql
 
@@ -18,14 +22,6 @@ WINDOWS = {
     "3d": 259200,
 }
 """Look-back windows of the burn rates, in seconds, all ending at the end of the asked window."""
-
-
-class Rows(Protocol):
-    """The part of the store that questions need."""
-
-    def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Rows of a SELECT as dictionaries."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -61,22 +57,39 @@ class Attainment:
     burn_rates: dict[str, float | None]
     """Missed fraction ÷ allowed fraction: 1 spends the budget exactly in the period."""
     goodput_rps: float
-    requests_per_gpu_hour: float | None
-    """Answered (`ok`) requests ÷ hours of every accelerator that served the window."""
-    output_tokens_per_gpu_hour: float | None
-    network_bytes_per_good_request: float | None = None
-    not_measured: dict[str, str] = field(default_factory=dict)
-    """Why a figure above is None, by its name."""
+    efficiency: Efficiency
+    """Answered (`ok`) requests, tokens and bytes ÷ hours of every accelerator that served the window."""
 
 
-def attainments(store: Rows, scope: Scope, objectives: Objectives) -> list[Attainment]:
-    """Answer for every objective, in order, also those without requests."""
+def attainments(
+    store: Rows, scope: Scope, objectives: Objectives, gpus: float | None = None
+) -> list[Attainment]:
+    """Answer for every objective, in order, also those without requests.
+
+    gpus: accelerators that served the scope, where the workers do not say. Raises StoreError.
+    """
     params = {**scope.params(), **objectives.params()}
     counted = {row["objective"]: row for row in store.rows(read_sql(__file__, "accounting"), params)}
     budgets = _budgets(store, scope, objectives)
-    gpu_hours, why = _gpu_hours(store, {name for row in counted.values() for name in row["workers"]}, scope)
+    workers = {name for row in counted.values() for name in row["workers"]}
+    accelerators = Accelerators(store, workers, gpus)
+    hours = accelerators.hours(workers, scope.seconds)
+    return by_objective(objectives, counted, budgets, scope.seconds, hours)
+
+
+def by_objective(
+    objectives: Objectives,
+    counted: Mapping[int, Mapping[str, Any]],
+    budgets: Mapping[int, Mapping[int, tuple[int, int]]],
+    seconds: float,
+    gpu_hours: Measured,
+) -> list[Attainment]:
+    """Attainment of each objective from its counts and its (evaluated, missed) by look-back.
+
+    Both by the objective's number from 1; accelerators serve all objectives together.
+    """
     return [
-        _attainment(item, counted.get(index, {}), budgets.get(index, {}), scope, gpu_hours, why)
+        _attainment(item, counted.get(index, {}), budgets.get(index, {}), seconds, gpu_hours)
         for index, item in enumerate(objectives.items, start=1)
     ]
 
@@ -85,14 +98,10 @@ def _attainment(
     item: Objective,
     row: Mapping[str, Any],
     budget: Mapping[int, tuple[int, int]],
-    scope: Scope,
-    gpu_hours: float | None,
-    why: str,
+    seconds: float,
+    gpu_hours: Measured,
 ) -> Attainment:
-    counts = Accounting(**{member.name: row.get(member.name, 0) for member in fields(Accounting)})
-    not_measured = {"network_bytes_per_good_request": "no transfer byte counts are kept per request"}
-    if gpu_hours is None:
-        not_measured |= {"requests_per_gpu_hour": why, "output_tokens_per_gpu_hour": why}
+    counts = accounting(row)
     return Attainment(
         objective=item,
         requests=counts,
@@ -101,11 +110,14 @@ def _attainment(
         joint=ratio(counts.met, counts.evaluated),
         budget_left=_budget_left(budget.get(item.period_days * 86400), item.target),
         burn_rates={name: burn_rate(budget.get(span), item.target) for name, span in WINDOWS.items()},
-        goodput_rps=counts.met / scope.seconds,
-        requests_per_gpu_hour=ratio(row.get("answered", 0), gpu_hours),
-        output_tokens_per_gpu_hour=ratio(row.get("output_tokens") or 0, gpu_hours),
-        not_measured=not_measured,
+        goodput_rps=counts.met / seconds,
+        efficiency=efficiency(row, gpu_hours, network_bytes(row)),
     )
+
+
+def accounting(row: Mapping[str, Any]) -> Accounting:
+    """Counts of a row; 0 for what it lacks."""
+    return Accounting(**{member.name: row.get(member.name, 0) for member in fields(Accounting)})
 
 
 def ratio(part: float, whole: float | None) -> float | None:
@@ -131,17 +143,23 @@ def _budget_left(counts: tuple[int, int] | None, target: float) -> float | None:
 
 def _budgets(store: Rows, scope: Scope, objectives: Objectives) -> dict[int, dict[int, tuple[int, int]]]:
     """(evaluated, missed) by objective index and look-back in seconds."""
-    spans = sorted({*WINDOWS.values(), *(item.period_days * 86400 for item in objectives.items)})
+    spans = look_backs(objectives)
     starts = [max(0, scope.to_ns - span * 1_000_000_000) for span in spans]
     params = {**replace(scope, from_ns=starts[-1]).params(), **objectives.params(), "window_starts": starts}
     rows = store.rows(read_sql(__file__, "budget"), params)
     return {
-        index: _cumulative(spans, [row for row in rows if row["objective"] == index])
+        index: cumulative(spans, [row for row in rows if row["objective"] == index])
         for index in {row["objective"] for row in rows}
     }
 
 
-def _cumulative(spans: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> dict[int, tuple[int, int]]:
+def look_backs(objectives: Objectives) -> list[int]:
+    """Seconds of every look-back that budgets and burn rates need, shortest first."""
+    return sorted({*WINDOWS.values(), *(item.period_days * 86400 for item in objectives.items)})
+
+
+def cumulative(spans: Sequence[int], rows: Iterable[Mapping[str, Any]]) -> dict[int, tuple[int, int]]:
+    """(evaluated, missed) by look-back, of rows that each hold what one look-back adds to the one before."""
     by_window = {row["window"]: (row["evaluated"], row["missed"]) for row in rows}
     evaluated = missed = 0
     out: dict[int, tuple[int, int]] = {}
@@ -150,14 +168,3 @@ def _cumulative(spans: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> dict
         evaluated, missed = evaluated + more, missed + more_missed
         out[span] = (evaluated, missed)
     return out
-
-
-def _gpu_hours(store: Rows, workers: set[str], scope: Scope) -> tuple[float | None, str]:
-    """Hours of all accelerators of the workers; None and why when one does not say how many it has."""
-    named = sorted(workers - {""})
-    if not named:
-        return None, "no worker is known to have served the window"
-    row = store.rows(read_sql(__file__, "gpus"), {"workers": named})[0]
-    if row["unknown"]:
-        return None, f"{row['unknown']} of {len(named)} workers of the window do not say pd.gpus"
-    return row["gpus"] * scope.seconds / 3600, ""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.slo.attainment import Rows
 from analyzer.slo.objectives import Objectives
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import Scope
 from collector.phases import TTFT_PARTS, Phase
 from collector.sql import read_sql

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from analyzer.slo.attainment import Accounting, Rows, ratio
+from analyzer.slo.attainment import Accounting, ratio
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import Scope
 from collector.sql import read_sql
 

@@ -4,8 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyzer.slo.attainment import Rows, ratio
+from analyzer.slo.attainment import ratio
 from analyzer.slo.objectives import Objectives
+from analyzer.slo.rows import Rows
 from analyzer.slo.scope import Scope
 from collector.phases import TTFT_PARTS
 from collector.sql import read_sql

@@ -46,6 +46,7 @@ def a_request(at: float = 0.0, **given: Any) -> dict[str, Any]:
         "prefill_worker": "prefill-0",
         "decode_worker": "decode-0",
         "started_at": started,
+        "ended_at": None if e2e is None else started + round(e2e * 1e9),
         "outcome": "ok",
         "finish_reason": "stop",
         "http_status": 200,
@@ -55,6 +56,9 @@ def a_request(at: float = 0.0, **given: Any) -> dict[str, Any]:
         "input_tokens": 800,
         "output_tokens": 64,
         "cached_tokens": 0,
+        "conversation_id": "",
+        "local_prompt_tokens": None,
+        "local_prompt_reason": "",
         "first_token_at": None if ttft_ns is None else started + ttft_ns,
         "ttft_ns": ttft_ns,
         "ttft_source": "" if ttft_ns is None else "router_first_token",
@@ -96,8 +100,45 @@ def insert(store: Store, rows: Iterable[dict[str, Any]] | dict[str, Any]) -> Non
         store.insert("requests", [[row[column] for column in columns] for row in found], columns)
 
 
+def a_hand_off(row: dict[str, Any], number: int = 1, **given: Any) -> dict[str, Any]:
+    """A hand-off of a request's KV that moved 1,000 bytes."""
+    found: dict[str, Any] = {
+        "request_key": row["request_key"],
+        "first_bucket": row["first_bucket"],
+        "transfer_id": f"{row['request_id']}-{number}",
+        "version": 1,
+        "producer": row["prefill_worker"],
+        "consumer": row["decode_worker"],
+        "at_ns": row["started_at"],
+        "moved_ns": row["started_at"] + 1,
+        "imported_ns": 0,
+        "status": "ok",
+        "transport": "rdma",
+        "bytes": 1000.0,
+    }
+    assert not set(given) - set(found), given
+    return found | given
+
+
+def insert_hand_offs(store: Store, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows of `transfers` as assembly would."""
+    if rows:
+        columns = list(rows[0])
+        store.insert("transfers", [[row[column] for column in columns] for row in rows], columns)
+
+
+def workers_say(store: Store, gpus: dict[str, int]) -> None:
+    """Insert what processes say of their accelerators."""
+    columns = ["resource_id", "service", "instance", "pool", "attrs"]
+    rows = [
+        [number, "vllm", worker, "", {"pd.gpus": str(count)}]
+        for number, (worker, count) in enumerate(gpus.items(), start=1)
+    ]
+    store.insert("resources", rows, columns)
+
+
 def clear(store: Store) -> None:
     """Empty what tests write."""
     counted = ("request_causes_kept", "objective_minutes_kept", "cause_minutes", "rollup_progress")
-    for table in ("requests", "resources", "ingest_log", "spans", *counted):
+    for table in ("requests", "transfers", "resources", "ingest_log", "spans", *counted):
         store.command(f"TRUNCATE TABLE {table}")

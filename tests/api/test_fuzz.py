@@ -54,9 +54,12 @@ KNOWN = st.sampled_from(
 NAMES = (
     *("from", "to", "model", "tenant", "route", "cohort", "pool", "worker", "ttft", "tpot", "target", "step"),
     *("metric", "by", "raw", "outcome", "missed", "cause", "order", "limit", "cursor"),
+    *("format", "gpus", "baseline", "candidate", "baseline_from", "baseline_to", "baseline_gpus", "seed"),
 )
 PATHS = st.one_of(
-    st.sampled_from(["slo", "slo/timeseries", "latency", "requests", "telemetry", "openapi.json"]),
+    st.sampled_from(
+        ["slo", "slo/timeseries", "slo/report", "compare", "latency", "requests", "telemetry", "openapi.json"]
+    ),
     st.one_of(ODD_TEXT, st.binary(min_size=16, max_size=16).map(bytes.hex)).map(
         lambda id_: f"requests/{quote(id_, safe='')}"
     ),

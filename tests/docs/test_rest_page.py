@@ -14,6 +14,7 @@ PAGE = (PROJECT / "docs" / "rest.md").read_text()
 EXAMPLES = re.findall(r"```sh\ncurl -s '(http[^']+)'\n```\n```json\n(.*?)```", PAGE, re.DOTALL)
 KEYED_BY_DATA = {
     *("buckets", "by_cause", "by_phase", "causes", "not_measured", "quantities", "refused", "skipped"),
+    "sources",
 }
 
 
@@ -32,11 +33,13 @@ def test_an_answer_has_the_shape_shown(served: Served, window: dict[str, str], u
     asked = httpx.URL(url)
     asked = asked.copy_with(port=httpx.URL(served.api).port)
     if re.search(r"/requests/[0-9a-f]{32}$", asked.path):
-        listed = httpx.get(f"{served.api}/api/v1/requests", params={**window, "missed": "true"}).json()
+        listed = httpx.get(
+            f"{served.api}/api/v1/requests", params={**window, "missed": "true"}, timeout=60
+        ).json()
         asked = asked.copy_with(path=f"/api/v1/requests/{listed['requests'][0]['key']}")
     elif asked.path.startswith("/api/v1/") and "from" not in asked.params:
         asked = asked.copy_merge_params(window)
-    assert differences(json.loads(shown), httpx.get(asked).json()) == []
+    assert differences(json.loads(shown), httpx.get(asked, timeout=60).json()) == []
 
 
 def differences(shown: Any, real: Any, where: str = "") -> list[str]:

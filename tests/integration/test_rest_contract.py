@@ -84,6 +84,7 @@ def test_the_document_holds_what_the_contract_names(shapes: Shapes) -> None:
     [
         ("/slo", {}),
         ("/slo", {"ttft": 0.5, "tpot": 0.02, "target": 0.9}),
+        ("/slo/report", {"ttft": 0.5, "gpus": 4}),
         ("/slo/timeseries", {"step": 86400 * 30}),
         ("/latency", {"metric": "ttft", "by": "model"}),
         ("/latency", {"metric": "prefill_queue", "by": "input_bucket", "raw": "true"}),

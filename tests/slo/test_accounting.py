@@ -128,18 +128,6 @@ def test_labels_narrow_the_question(store: Store, scope: dict[str, str], expecte
     assert ask(store, scope=asked).requests.total == expected
 
 
-def test_gpu_hours_need_every_worker_to_say_its_accelerators(store: Store) -> None:
-    insert(store, [a_request(second, output_tokens=10) for second in range(6)])
-    columns = ["resource_id", "service", "instance", "pool", "attrs"]
-    store.insert("resources", [[1, "prefill", "prefill-0", "", {"pd.gpus": "2"}]], columns)
-    unknown = ask(store)
-    store.insert("resources", [[2, "decode", "decode-0", "", {"pd.gpus": "4"}]], columns)
-    known = ask(store)
-    assert unknown.requests_per_gpu_hour is None
-    assert "pd.gpus" in unknown.not_measured["requests_per_gpu_hour"]
-    assert (known.requests_per_gpu_hour, known.output_tokens_per_gpu_hour) == (1.0, 10.0)
-
-
 LABELS = st.sampled_from(["", "a", "b", "o'hara\\"])
 SELECTORS = st.builds(
     Selector, LABELS, LABELS, LABELS, st.sampled_from(["", "", "0-1K", "1-4K", "4-16K", "16K+"])

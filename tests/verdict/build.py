@@ -109,6 +109,7 @@ class World:
         return {
             "key": [len(self.rows) + 1, 7],
             "first_bucket": 0,
+            "objective": 0,
             "inside": True,
             "start": start,
             "lasted": lasted,
@@ -263,7 +264,17 @@ _INTEGERS = {
     "transfer_id",
     "connector",
 }
-_SMALL = {"account", "outcome", "attempts", "freed_why", "given_back_why", "status", "transport", "attempt"}
+_SMALL = {
+    "objective",
+    "account",
+    "outcome",
+    "attempts",
+    "freed_why",
+    "given_back_why",
+    "status",
+    "transport",
+    "attempt",
+}
 _FLAGS = {"inside", "answered", "censored", "appended", "joined_by_id", "masked", "impossible"}
 _COUNTS = {"spans", "duplicate_spans", "late_spans", "duplicate_releases", "first_bucket"}
 _WIDE = {

@@ -1,0 +1,1 @@
+"""Answers as documents to hand on: CSV, Markdown and HTML. Computes nothing."""

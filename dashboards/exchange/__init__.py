@@ -1,0 +1,1 @@
+"""SLO definitions for other tools, and from them: OpenSLO, Sloth, Pyrra."""
