@@ -8,7 +8,7 @@ from typing import Any
 import anyio.to_thread
 from fastapi import FastAPI
 
-from analyzer.api import diagnosis, errors, fleet, health, imports, requests, slo, telemetry, workload
+from analyzer.api import diagnosis, errors, fleet, gate, health, imports, requests, slo, telemetry, workload
 from analyzer.api.errors import ErrorBody
 from analyzer.api.guard import Guard
 from analyzer.api.metrics import CallMetrics, StoreSize
@@ -68,6 +68,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
         fleet.router,
         workload.router,
         requests.router,
+        gate.router,
         telemetry.router,
         imports.router,
     )

@@ -56,7 +56,7 @@ class LengthsPart(Part):
     """How prompt lengths were reached, and how far off they were where the server told."""
 
     how: str
-    characters_per_token: float | None
+    words_per_token: float | None
     asked_mean: float | None
     told_mean: float | None
     told: int = Field(ge=0)

@@ -3,14 +3,13 @@
 import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
 from analyzer.demo.scenarios.catalogue import ONSET_S, SCENARIOS, Scenario
-from analyzer.demo.scenarios.player import exports
 from analyzer.demo.scenarios.spans import Stage
 from analyzer.demo.scenarios.trip import Trip
 from analyzer.verdict.vocabulary import Cause
+from tests.demo.telling import tell
 from tests.integration.running import Json, Server, serving
 
 UNSHOWN = {Cause.INSUFFICIENT_EVIDENCE}
@@ -71,13 +70,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dic
 def _send(server: Server, name: str) -> tuple[float, float]:
     take = SCENARIOS[name].play(seed=1)
     base = time.time_ns() - round((take.ended_s + 3) * 1e9)
-    stage = Stage(take, f"sim-{name}", base, name, f"-{name}")
-    kind = {"Trace": "traces", "Metri": "metrics"}
-    headers = {"content-type": "application/x-protobuf"}
-    for _, path, body in exports(stage):
-        address = f"{server.otlp_http}/v1/{kind[path.rsplit('.', 1)[1][:5]]}"
-        assert httpx.post(address, content=body, headers=headers, timeout=60).status_code == 200
-    return base / 1e9, base / 1e9 + take.ended_s + 1
+    return tell(server, Stage(take, f"sim-{name}", base, name, f"-{name}"))
 
 
 def _settled(server: Server, asked: Json) -> Json:

@@ -53,6 +53,8 @@ class Stage:
     salt: str
     suffix: str = ""
     """Added to the processes' names, so that several takes can be shown in one pdscope."""
+    cohort: str = ""
+    """Empty: after the way it serves."""
 
     def stamp(self, at: float) -> int:
         """An instant in Unix nanoseconds."""
@@ -74,7 +76,7 @@ class Stage:
             names.SERVICE_INSTANCE_ID: self.instance(process),
             names.HOST_NAME: f"node-{self.instance(process)}",
             names.POOL: pool,
-            names.COHORT: "colocated" if colocated else "disaggregated",
+            names.COHORT: self.cohort or ("colocated" if colocated else "disaggregated"),
             names.PROCESS_CREATION_TIME: _rfc3339(self.stamp(created)),
         }
         if pool != "router":

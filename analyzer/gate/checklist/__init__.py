@@ -32,3 +32,14 @@ def checklist(evidence: Evidence) -> list[Check]:
         paths.observable(evidence),
         paths.revertible(evidence),
     ]
+
+
+LINES = (
+    *("interference", "chunked_prefill_tried", "routing_tried", "pinned_and_equal", "connector_pinned"),
+    *("kv_measured", "equal_hardware", "pools_sized", "multi_turn", "deadlines_carried"),
+    *("cancellation_carried", "identity_carried", "released_after_success", "released_after_cancel"),
+    *("released_after_timeout", "released_after_crash", "orphans_bounded", "failures_counted"),
+    *("ttft_by_label", "percentiles_apart", "mixed_stress", "ratio_sweep"),
+    *("decode_failure_leaks_nothing", "restarts", "both_paths_observable", "both_paths_revertible"),
+)
+"""Names of the lines, in order."""

@@ -3,7 +3,7 @@ SELECT
     count() AS requests,
     countIf(request_id != '') AS named,
     countIf(prefill_worker != '' AND decode_worker != '') AS both_legs,
-    countIf(complete = 1) AS complete,
+    countIf(complete = 1) AS whole,
     countIf(mapContains(receipt, 'deadline_ns')) AS with_deadline,
     countIf(mapContains(receipt, 'route_reason')) AS with_route_reason,
     countIf(mapContains(receipt, 'route_fallback')) AS with_fallback,
