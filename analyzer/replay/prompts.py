@@ -13,15 +13,14 @@ from analyzer.replay.schedule import Planned
 
 LOWEST_ID, HIGHEST_ID = 1000, 20_000
 """Token ids drawn from: above the special tokens and bytes, below the end of every common vocabulary."""
-WORDS = """
-time year people way day man thing woman life child world school state family student group country
-problem hand part place case week company system program question work government number night point
-home water room mother area money story fact month lot right study book eye job word business issue
-side kind head house service friend father power hour game line end member law car city community
-name president team minute idea kid body information back parent face others level office door
-health person art war history party result change morning reason research girl guy moment air
-teacher force education
-""".split()
+WORDS = [
+    "time", "year", "people", "way", "day", "man", "thing", "woman", "life", "child", "world", "school",
+    "state", "family", "student", "group", "country", "problem", "hand", "part", "place", "case",
+    "week", "company", "system", "program", "question", "work", "government", "number", "night",
+    "point", "home", "water", "room", "mother", "area", "money", "story", "fact", "month", "lot",
+    "right", "study", "book", "eye", "job", "word", "business", "issue", "side", "kind", "head",
+    "house", "service", "friend", "father", "power", "hour", "game"
+]  # fmt: skip
 """Common words, most of which are one token in most vocabularies."""
 KEPT_BLOCKS = 4096
 
