@@ -59,12 +59,14 @@ def percentiles(at: Floats, values: Floats, wanted: tuple[float, ...], seed: int
     return out
 
 
-def difference(baseline: Estimate, candidate: Estimate) -> Interval:
-    """candidate − baseline; unknown where one of them is."""
+def difference(baseline: Estimate, candidate: Estimate) -> tuple[Interval, float | None]:
+    """candidate − baseline, and how many of its standard errors it is from 0; unknown where one is."""
     if baseline.interval.value is None or candidate.interval.value is None:
-        return Interval(None)
+        return Interval(None), None
     draws = candidate.draws - baseline.draws
-    return Interval.of(candidate.interval.value - baseline.interval.value, draws)
+    apart = Interval.of(candidate.interval.value - baseline.interval.value, draws)
+    spread = float(draws.std())
+    return apart, (apart.value or 0.0) / spread if spread > 0 else None
 
 
 def _blocks(at: Floats) -> np.ndarray:

@@ -28,7 +28,10 @@ class Figure:
     baseline: Interval
     candidate: Interval
     difference: Interval
+    errors_apart: float | None
+    """The difference in standard errors of itself."""
     better: Better | None
+    """Whose, where this one interval excludes 0."""
     reason: str | None
     """Why it cannot be compared, where it cannot."""
 
@@ -84,14 +87,14 @@ def _slice(by: str, key: str | None, ours: tuple[Cohort, Index], theirs: tuple[C
 
 
 def _figure(name: str, ours: Estimate, theirs: Estimate) -> Figure:
-    apart = difference(ours, theirs)
+    apart, errors = difference(ours, theirs)
     reasons = [
         f"{side}: {item.reason}"
         for side, item in (("baseline", ours), ("candidate", theirs))
         if item.reason is not None
     ]
     return Figure(
-        name, ours.interval, theirs.interval, apart, _better(name, apart), "; ".join(reasons) or None
+        name, ours.interval, theirs.interval, apart, errors, _better(name, apart), "; ".join(reasons) or None
     )
 
 

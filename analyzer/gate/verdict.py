@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from statistics import NormalDist
 
 from analyzer.gate.check import Check, Status
 from analyzer.gate.checklist import checklist
@@ -112,13 +113,19 @@ def _too_few(baseline: Cohort, candidate: Cohort) -> list[str]:
 
 
 def _worse(found: Sequence[Slice]) -> list[str]:
-    """Slices in which fewer of the candidate's requests met their objectives, beyond chance."""
+    """Slices in which fewer of the candidate's requests met their objectives, beyond chance.
+
+    Of many slices one looks worse by chance, so that each has to be further apart the more there are
+    (Bonferroni): all of them together refuse an equal candidate in 5 % of cases at most.
+    """
     out = []
-    for part in found:
-        for figure in part.figures:
-            if figure.name == "attainment" and figure.better == "baseline":
-                ours, theirs = figure.baseline.value or 0.0, figure.candidate.value or 0.0
-                out.append(f"{part.name}: {theirs:.1%} met their objectives, {ours:.1%} of the baseline's")
+    compared = [(part, f) for part in found for f in part.figures if f.name == "attainment"]
+    known = [(part, figure) for part, figure in compared if figure.errors_apart is not None]
+    limit = NormalDist().inv_cdf(1 - 0.05 / max(1, len(known)))
+    for part, figure in known:
+        if (figure.errors_apart or 0.0) < -limit:
+            ours, theirs = figure.baseline.value or 0.0, figure.candidate.value or 0.0
+            out.append(f"{part.name}: {theirs:.1%} met their objectives, {ours:.1%} of the baseline's")
     return out
 
 

@@ -17,7 +17,7 @@ from analyzer.plan.workload import Synthetic
 from tests.demo.telling import tell as told
 from tests.integration.running import Server
 
-TTFT, TPOT = 3.0, 0.035
+TTFT, TPOT = 3.0, 0.016
 TRAFFIC = Traffic(rate=4.0, prompt=800.0, long_share=0.2, long_factor=6.0)
 BASELINE = Setup(Mode.COLOCATED, TRAFFIC, decode=Decode(workers=4, kv_tokens=200_000, chunk=512))
 CANDIDATE = Setup(

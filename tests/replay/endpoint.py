@@ -1,4 +1,7 @@
-"""A small OpenAI-compatible streaming server that counts tokens: 1.3 a word and 9 for the template."""
+"""A small OpenAI-compatible streaming server that counts tokens: 1.3 a word and 9 for the template.
+
+Run as a program it prints its address and serves until killed.
+"""
 
 import asyncio
 import contextlib
@@ -62,3 +65,13 @@ async def listening(endpoint: Endpoint) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+async def _serve() -> None:
+    async with listening(Endpoint(prefill_s=2e-5, step_s=0.002)) as address:
+        print(address, flush=True)
+        await asyncio.sleep(600)
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve())

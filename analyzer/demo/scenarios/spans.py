@@ -82,7 +82,8 @@ class Stage:
         if pool != "router":
             values |= {names.GPUS: 1, names.COMPAT_KV_LAYOUT: layout, names.COMPAT_TP: "1"}
             values |= {names.COMPAT_KV_DTYPE: "bfloat16", names.COMPAT_BLOCK_SIZE: "16"}
-            values |= {names.COMPAT_MODEL_REVISION: "a1", names.COMPAT_CONNECTOR: "nixl"}
+            values |= {names.COMPAT_MODEL_REVISION: "a1", names.COMPAT_TOKENIZER: "t1", names.COMPAT_PP: "1"}
+            values |= {names.COMPAT_CONNECTOR: "nixl", names.COMPAT_CONNECTOR_VERSION: "1.5"}
         return Resource(attributes=_attributes(values))
 
     def _restarts(self, process: str, pool: str) -> bool:
@@ -184,6 +185,10 @@ class _Trace:
             names.OUTCOME: trip.outcome,
             names.FINISH_REASON: FINISH[trip.outcome],
             names.HTTP_STATUS: STATUS[trip.outcome],
+            names.DEADLINE_UNIX_NANO: self.stage.stamp(
+                trip.arrived + self.stage.take.before.router.deadline_s
+            ),
+            names.ROUTE_REASON: "least loaded",
             names.STREAM_STALLED_MS: trip.stall_s * 1e3 if trip.outcome == "ok" else 0.0,
         }
         if trip.held:

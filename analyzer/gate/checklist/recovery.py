@@ -49,13 +49,15 @@ def _released(e: Evidence, line: str, title: str, chosen: Flags) -> Check:
         "after_lease": int(late.sum()),
     }
     if rows.sum() < CASES:
-        return not_shown(line, title, f"{rows.sum()} such hand-offs were seen; {CASES} are needed", facts)
+        return not_shown(
+            line, title, f"{rows.sum()} such holdings of KV were seen; {CASES} are needed", facts
+        )
     told = bool((book.state[rows] != State.OPEN).all())
     if not told and not kept.any():
         return not_shown(line, title, "some are too young to tell", facts)
     ok = not kept.any() and not late.any()
     answer = (
-        f"{rows.sum()} hand-offs, all given back"
+        f"{rows.sum()} holdings of KV, all given back"
         if ok
         else f"{kept.sum()} still held, {late.sum()} held past "
     )
