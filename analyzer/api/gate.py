@@ -92,6 +92,9 @@ def judge(
 
 
 def _check(scope: Scope, baseline: str, candidate: str, waive: Sequence[str]) -> None:
+    for field, name in (("baseline", baseline), ("candidate", candidate)):
+        if "\0" in name:
+            raise BadParameter(f"{field}: must not contain NUL", field)
     if scope.cohort:
         raise BadParameter("cohort: the gate reads two; name them as baseline and candidate", "cohort")
     if baseline == candidate:
@@ -126,15 +129,21 @@ def _tried(named: Sequence[str]) -> dict[str, list[str]]:
 def _plan(given: GateBody) -> PlanReceipt | None:
     if given.receipt is None:
         return None
-    text = json.dumps(given.receipt, ensure_ascii=False)
-    findings = verify(text, given.matrix)
+    text = _text(json.dumps(given.receipt, ensure_ascii=False))
+    findings = verify(text, None if given.matrix is None else _text(given.matrix))
     receipt = None if findings.problems else Receipt.model_validate_json(text)
-    return PlanReceipt(given.receipt_name, receipt, findings)
+    return PlanReceipt(_text(given.receipt_name), receipt, findings)
+
+
+def _text(given: str) -> str:
+    """Text that can be written: JSON may hold halves of surrogates, which no answer can."""
+    return given.encode(errors="replace").decode()
 
 
 def _benchmarks(given: GateBody) -> dict[str, Benchmark]:
     try:
-        return {name: parse_benchmark(json.dumps(raw), name) for name, raw in given.benchmarks.items()}
+        named = {_text(name): raw for name, raw in given.benchmarks.items()}
+        return {name: parse_benchmark(json.dumps(raw), name) for name, raw in named.items()}
     except BadReceipt as error:
         raise Unprocessable(str(error)) from error
 

@@ -179,6 +179,7 @@ def test_tables_and_markdown_say_the_same_word(played: Played, tmp_path: Path) -
     [
         ({"baseline": "a", "candidate": "a"}, "candidate"),
         ({"baseline": "a"}, "candidate"),
+        ({"baseline": "a\0", "candidate": "b"}, "baseline"),
         ({"baseline": "a", "candidate": "b", "cohort": "a"}, "cohort"),
         ({"baseline": "a", "candidate": "b", "waive": "nothing"}, "waive"),
         ({"baseline": "a", "candidate": "b", "tried": "luck:c"}, "tried"),

@@ -342,7 +342,8 @@ def test_a_receipt_satisfies_its_published_schema_and_a_misspelt_one_does_not(ma
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "null", "{}", '{"a": 1, "a": 2}', '{"schema_version": NaN}', "[" * 5000]
+    "text",
+    ["", "[]", "null", "{}", '{"a": 1, "a": 2}', '{"schema_version": NaN}', "[" * 5000, '{"a": "\\ud800"}'],
 )
 def test_what_is_no_receipt_is_rejected_with_a_reason(text: str) -> None:
     findings = verify(text, None)

@@ -56,8 +56,8 @@ def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
         upstream = endpoint.stdout.readline().strip()
         tap = (*COMMAND, "tap", "--upstream", upstream, "--listen", "127.0.0.1:0", "--cohort", "replayed")
         with program(*tap, "--otlp", f"http://{server.otlp_grpc}") as running:
-            assert running.stdout
-            said = running.stdout.readline()
+            assert running.stderr
+            said = running.stderr.readline()
             yield Stand(server, "http://" + said.partition("http://")[2].split()[0])
 
 
