@@ -30,6 +30,11 @@ def print_gate(answer: dict[str, Any]) -> None:
             f"{side}: {escape(item['name'])}, {item['met']:,} of {item['evaluated']:,} met their objectives, "
             f"layout {item['layout'] or 'not known'}, {told(item['accelerators'])} accelerators"
         )
+    if plan := answer["plan"]:
+        scenario = f"{plan['scenario']} ({plan['layout']})" if plan["scenario"] else "none fits"
+        console.print(f"receipt: {escape(plan['name'])}, {plan['status']}; scenario {scenario}")
+        for line in plan["unchecked"][:3]:
+            console.print(f"[yellow]not verified[/]: {escape(line)}")
     if not answer["settled"]:
         console.print("[yellow]not final: spans of the window were still being taken into account")
     for reason in answer["refused"]:
