@@ -98,7 +98,7 @@ def test_a_trace_is_replayed_through_the_tap_and_measured(stand: Stand, tmp_path
 
 def _stored(stand: Stand, count: int) -> list[dict[str, Any]]:
     """Requests that the tap reported, less the probes of one token."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while True:
         listed = stand.server.get("/requests", **ALL, limit=1000)["requests"]
         found = [item for item in listed if (item["output_tokens"] or 0) > 1]
@@ -153,10 +153,10 @@ def planned(directory: Path, trace: Path) -> Path:
 
 
 def long_trace(directory: Path) -> Path:
-    """Sixty requests in twelve seconds: enough for a plan to have percentiles."""
+    """Sixty requests in four minutes: enough for a plan to have percentiles."""
     path = directory / "long.jsonl"
     rows = [
-        {"timestamp": 200 * k, "input_length": 700 + k, "output_length": 4, "hash_ids": [0, k]}
+        {"timestamp": 4000 * k, "input_length": 700 + k, "output_length": 4, "hash_ids": [0, k]}
         for k in range(60)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -167,7 +167,7 @@ def test_a_plan_is_laid_beside_line_by_line(stand: Stand, tmp_path: Path) -> Non
     trace = long_trace(tmp_path)
     plan = planned(tmp_path, trace)
 
-    code, made = replay(stand, "--trace", trace, "--layout", "1P+1D", "--diff", plan, "--speed", "2")
+    code, made = replay(stand, "--trace", trace, "--layout", "1P+1D", "--diff", plan, "--speed", "40")
 
     assert code == 0
     found = made["diff"]
@@ -180,7 +180,7 @@ def test_a_plan_is_laid_beside_line_by_line(stand: Stand, tmp_path: Path) -> Non
     ttft = lines["ttft50"]
     assert ttft["error"] == pytest.approx(ttft["measured"] / ttft["promised"] - 1)
     assert lines["mean_prompt"]["measured"] == pytest.approx(lines["mean_prompt"]["promised"], rel=0.02)
-    assert any("2 times as fast" in caveat for caveat in found["unlike"])
+    assert any("40 times as fast" in caveat for caveat in found["unlike"])
     assert not any("other traffic" in caveat for caveat in found["unlike"])
 
 
@@ -193,7 +193,6 @@ def test_a_plan_is_laid_beside_line_by_line(stand: Stand, tmp_path: Path) -> Non
         (("--trace", AZURE, "--lengths", "ids"), "a chat endpoint takes no token ids"),
         (("--trace", AZURE, "--first", "99999"), "no request from number 99999 on"),
         (("--trace", AZURE, "--diff", "none.json"), "--diff none.json: cannot be read"),
-        (("--trace", AZURE, "--path", "/nothing"), "a probe of 64 tokens ended as"),
     ],
 )
 def test_what_cannot_be_replayed_is_one_line(
