@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from analyzer.demo.scenarios.deployment import play
-from analyzer.demo.scenarios.setup import Decode, Link, Mode, Prefill, Setup, Traffic
+from analyzer.demo.scenarios.setup import Cache, Decode, Link, Mode, Prefill, Setup, Traffic
 from analyzer.demo.scenarios.spans import Stage
 from analyzer.plan.deployment import Deployment
 from analyzer.plan.evaluate import Contract
@@ -27,6 +27,12 @@ CANDIDATE = Setup(
     decode=Decode(workers=2, slots=32, kv_tokens=200_000),
 )
 DELAYED = replace(CANDIDATE, link=Link(flow_gb_s=0.3))
+LEAKING = replace(
+    CANDIDATE,
+    prefill=Prefill(workers=3, kv_tokens=60_000),
+    cache=Cache(abandoned_share=0.3, leaks=True, lease_s=5.0),
+)
+"""One more accelerator, clients that leave between the pools, and KV that does not come back."""
 SECONDS = 60.0
 
 PLANNED = Deployment(

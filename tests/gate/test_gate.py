@@ -10,13 +10,15 @@ import httpx
 import pytest
 
 from analyzer.gate.checklist import LINES
-from tests.gate.deployments import BASELINE, CANDIDATE, DELAYED, receipt, tell
+from tests.gate.deployments import BASELINE, CANDIDATE, DELAYED, LEAKING, receipt, tell
 from tests.integration.running import Server, pdscope, serving
+
+COHORTS = {"colocated": BASELINE, "disaggregated": CANDIDATE, "delayed": DELAYED, "leaking": LEAKING}
 
 
 @dataclass(frozen=True)
 class Played:
-    """A server that was told of three cohorts, and a planning receipt of the candidate's layout."""
+    """A server that was told of COHORTS, and a planning receipt of the candidate's layout."""
 
     server: Server
     plan: Path
@@ -36,7 +38,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     (directory / "plan.json").write_text(json.dumps(made))
     (directory / "plan.csv").write_text(matrix)
     with serving(directory / "data") as server:
-        for setup, cohort in ((BASELINE, "colocated"), (CANDIDATE, "disaggregated"), (DELAYED, "delayed")):
+        for cohort, setup in COHORTS.items():
             tell(server, setup, cohort)
         server.settle()
         yield Played(server, directory / "plan.json")
@@ -103,6 +105,33 @@ def test_a_budget_given_by_hand_refuses_without_a_receipt(played: Played) -> Non
     assert [line["kept"] for line in fast["promises"]] == ["kept"]
 
 
+def test_what_the_data_contradicts_is_refused(played: Played) -> None:
+    code, answer = played.gate("leaking", "--receipt", played.plan)
+
+    told = {check["line"]: check for check in answer["checklist"]}
+    assert (code, answer["verdict"]) == (1, "refuse")
+    for line in ("released_after_cancel", "orphans_bounded", "equal_hardware"):
+        assert told[line]["status"] == "failed", told[line]
+    assert told["released_after_cancel"]["facts"]["still_held"] > 0
+    assert told["released_after_success"]["status"] == "shown"
+    assert told["equal_hardware"]["facts"] == {"baseline_gpus": 4, "candidate_gpus": 5}
+
+
+def test_a_line_the_data_contradicts_cannot_be_waived(played: Played) -> None:
+    _, answer = played.gate("leaking", "--waive", "equal_hardware")
+
+    told = {check["line"]: check["status"] for check in answer["checklist"]}
+    assert told["equal_hardware"] == "failed"
+
+
+def test_a_layout_the_receipt_says_nothing_of_is_no_promise_kept(played: Played) -> None:
+    _, answer = played.gate("leaking", "--receipt", played.plan)
+
+    assert answer["promises"] == []
+    assert answer["plan"]["scenario"] is None
+    assert any("ran as 3P+2D, of which the receipt says nothing" in reason for reason in answer["unsaid"])
+
+
 def test_every_slice_has_both_sides_with_intervals(played: Played) -> None:
     _, answer = played.gate("delayed")
 
@@ -154,6 +183,7 @@ def test_a_cohort_that_was_tried_too_is_measured(played: Played) -> None:
 def test_a_cohort_nobody_ran_cannot_be_judged(played: Played) -> None:
     code, answer = played.gate("no-such-cohort")
 
+    assert answer["refused"] == []
     assert (code, answer["verdict"]) == (3, "cannot_say")
     assert "no-such-cohort has 0 evaluated requests; 20 are needed" in answer["unsaid"]
     assert answer["candidate"]["layout"] is None

@@ -22,7 +22,7 @@ def pinned_and_equal(e: Evidence) -> Check:
             differ.append(f"{key}: {_said(ours)} on the baseline, {_said(theirs)} on the candidate")
     models = e.baseline.members("model").keys(), e.candidate.members("model").keys()
     facts["models"] = f"{_said(set(models[0]))} / {_said(set(models[1]))}"
-    if models[0] != models[1]:
+    if models[0] and models[1] and models[0] != models[1]:
         differ.append("other models are served")
     if differ:
         return shown(line, title, False, "; ".join(differ), facts)
