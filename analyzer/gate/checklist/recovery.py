@@ -4,7 +4,7 @@ import numpy as np
 
 from analyzer.gate.check import Check, Fact, not_shown, shown
 from analyzer.gate.evidence import Evidence
-from analyzer.kv_ledger import State
+from analyzer.kv_ledger import State, peak_weight
 from analyzer.verdict.tables import Flags, Freed, Outcome
 
 ENDINGS = {
@@ -69,7 +69,7 @@ def orphans_bounded(e: Evidence) -> Check:
     line, title = "orphans_bounded", "Orphaned KV is bounded"
     found = e.candidate.found.quantities
     orphans = int(found.get("orphaned_requests", 0))
-    peak = found.get("pinned_kv_fraction_peak")
+    peak = _pinned(e)
     facts: dict[str, Fact] = {"orphaned_requests": orphans, "pinned_kv_fraction_peak": peak}
     if not len(e.candidate.hand_offs):
         return not_shown(line, title, "no hand-off was seen", facts)
@@ -79,6 +79,19 @@ def orphans_bounded(e: Evidence) -> Check:
         return not_shown(line, title, f"{orphans} orphans; the pools' KV capacity is not known", facts)
     answer = f"{orphans} requests left orphans, at most {peak:.1%} of a pool's KV at once"
     return shown(line, title, peak <= MOST_PINNED, answer, facts)
+
+
+def _pinned(e: Evidence) -> float | None:
+    """Largest fraction of the cohort's own KV, of either pool, that orphans held at an instant."""
+    s, found = e.candidate.situation, []
+    book, r = s.ledger, s.requests
+    for on_decode, codes in ((False, r.prefill_worker), (True, r.decode_worker)):
+        chosen = book.orphan & _mine(e) & (book.on_decode == on_decode) & np.isfinite(book.tokens)
+        capacity = s.pools.kv_capacity(np.unique(codes[r.inside & (codes != 0)]))
+        if chosen.any() and capacity.sum() > 0:
+            peak = peak_weight(book.tokens[chosen], book.since[chosen], book.until[chosen])
+            found.append(peak / float(capacity.sum()))
+    return max(found, default=None)
 
 
 def decode_failure_leaks_nothing(e: Evidence) -> Check:
