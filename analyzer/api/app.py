@@ -13,6 +13,7 @@ from analyzer.api import (
     diagnosis,
     errors,
     fleet,
+    gate,
     health,
     imports,
     reports,
@@ -82,6 +83,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
         fleet.router,
         workload.router,
         requests.router,
+        gate.router,
         telemetry.router,
         imports.router,
     )

@@ -1,6 +1,7 @@
 """Asks a pdscope over REST: a running one, or one brought up for this command alone."""
 
 import http.client
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -58,6 +59,12 @@ class Client:
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
         return self._ask("POST", _address(path, params), body, headers)
 
+    def post_json(self, path: str, body: Mapping[str, Any], **params: Any) -> dict[str, Any]:
+        """Answer of a POST of a JSON document; parameters that are None are left out, lists are repeated."""
+        data = json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(data))}
+        return self._ask("POST", _address(path, params), io.BytesIO(data), headers)
+
     def _ask(
         self,
         method: str,
@@ -87,7 +94,7 @@ class Client:
 
 def _address(path: str, params: Mapping[str, Any]) -> str:
     given = {name.rstrip("_"): value for name, value in params.items() if value is not None}
-    return f"{PREFIX}{path}" + (f"?{urlencode(given)}" if given else "")
+    return f"{PREFIX}{path}" + (f"?{urlencode(given, doseq=True)}" if given else "")
 
 
 def _decoded(status: int, text: bytes, url: str) -> dict[str, Any]:

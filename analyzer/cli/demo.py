@@ -8,10 +8,12 @@ import time
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
+from analyzer.cli import demo_scenario
 from analyzer.cli.client import Client
 from analyzer.cli.options import JsonOption, with_settings
 from analyzer.cli.process import Process
@@ -26,24 +28,48 @@ _FIRST_MISS_S = 10.0
 
 
 @with_settings("data", "api", "otlp_grpc", "otlp_http", "clickhouse_http", "slo")
-def demo(settings: Settings, json: JsonOption = False) -> None:
+def demo(
+    settings: Settings,
+    scenario: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Play this simulated incident instead of the captures.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the scenarios and the cause of each.")] = False,
+    speed: Annotated[
+        float, typer.Option(min=1.0, max=100.0, help="How fast the first round of a scenario is told.")
+    ] = 10.0,
+    json: JsonOption = False,
+) -> None:
     """Stream real captures of vLLM and Dynamo into a pdscope of its own, and explain one request.
 
     The captures are sent over OTLP/gRPC as the recorded processes did, in real time, again and again with
     fresh ids and times, until interrupted. Without --data the store is a temporary directory, removed at
     the end.
 
+    With --scenario a small simulated deployment is streamed instead: it is well for 20 s, then one part of
+    it breaks, and the verdict is printed. No GPU and no engine are needed.
+
     \b
     Examples:
       pdscope demo
       pdscope demo --api 127.0.0.1:9000 --data ./demo-data
+      pdscope demo --list
+      pdscope demo --scenario slow-link
+      pdscope demo --scenario prefill-starved --speed 1
     """
+    if list_:
+        demo_scenario.print_list(json)
+        return
+    chosen = demo_scenario.named(scenario) if scenario is not None else None
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     console = Console(stderr=json, highlight=False)
     with tempfile.TemporaryDirectory(prefix="pdscope-demo-") as scratch:
-        _run(_settle(settings, Path(scratch)), console, json, stop)
+        settled = _settle(settings, Path(scratch))
+        if chosen:
+            demo_scenario.run(chosen, settled, Path(scratch), speed, console, json, stop)
+        else:
+            _run(settled, console, json, stop)
 
 
 def _settle(settings: Settings, scratch: Path) -> Settings:

@@ -26,12 +26,16 @@ LATER = {
     "demo": Later(
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
     ),
+    "gate": Later("analyzer.cli.gate:gate", "May a candidate cohort replace the baseline? Exit code 0 or 1."),
     "journal": Later(
         "analyzer.cli.journal:journal", "Show, verify or replay what was acknowledged and is not yet stored."
     ),
     "migrate": Later("analyzer.cli.migrate:migrate", "Show, or apply, what a store's schema lacks."),
     "plan": Later("analyzer.cli.plan:app", "What-if planning; every figure is modelled."),
     "receipt": Later("analyzer.cli.plan:receipt_app", "Check topology receipts."),
+    "replay": Later(
+        "analyzer.cli.replay:replay", "Replay a trace against an endpoint; write what was measured."
+    ),
     "rules": Later("dashboards.cli.rules:app", "Alert rules from slo.yaml."),
     "slo": Later("dashboards.cli.slo:app", "Objectives as OpenSLO, for Sloth or Pyrra, and from OpenSLO."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),

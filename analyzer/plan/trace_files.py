@@ -55,6 +55,13 @@ def read_trace(path: Path, *, prefix_cache: bool = True) -> Workload:
     return from_rows(shifted, Label.OBSERVED, f"trace {path.name}, {len(rows)} requests")
 
 
+def read_prefix_blocks(path: Path) -> list[list[int]]:
+    """`hash_ids` of every row of a Mooncake file, which `read_trace` has accepted."""
+    with path.open(encoding="utf-8-sig") as lines:
+        rows = (json.loads(line) for line in lines if line.strip())
+        return [_blocks(f"{path}: row {number}", row) for number, row in enumerate(rows, start=1)]
+
+
 def _in_order(path: Path, rows: Iterable[tuple[int, Row]]) -> Iterator[Row]:
     """The rows, checked: tokens above 0 and believable, times that do not go back."""
     last = float("-inf")

@@ -19,6 +19,12 @@ from analyzer.plan.receipt_model import Receipt, Scenario
 from analyzer.plan.verify_inputs import check_inputs
 from analyzer.plan.verify_scenarios import check_scenarios
 
+COLUMNS = (
+    *("scenario", "layout", "accelerators", "workload", "measured", "met_count", "ttft50_s", "ttft95_s"),
+    *("tpot50_s", "tpot95_s", "itl99_s", "accepted"),
+)
+"""The matrix's header: a column that is left out cannot be compared."""
+
 
 def verify(
     text: str,
@@ -73,11 +79,16 @@ def _parse(text: str, findings: Findings) -> dict[str, Any] | None:
 
 def _digest(raw: dict[str, Any], findings: Findings) -> None:
     body = {name: value for name, value in raw.items() if name != "digest"}
-    sealed = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    if raw.get("digest") != hashlib.sha256(sealed).hexdigest():
+    sealed = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if raw.get("digest") != _sha256(sealed):
         findings.problems.append("digest: the content is not what was sealed")
     else:
         findings.checked.append("digest")
+
+
+def _sha256(text: str) -> str:
+    """Half a surrogate, which is no character, has a digest too: it is refused for what it stands in."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _named(error: ValidationError) -> list[str]:
@@ -98,9 +109,14 @@ def _matrix(receipt: Receipt, matrix: str | None, findings: Findings) -> None:
     if matrix is None:
         findings.unchecked.append("the CSV matrix was not given")
         return
-    if hashlib.sha256(matrix.encode()).hexdigest() != receipt.matrix.sha256:
+    if _sha256(matrix) != receipt.matrix.sha256:
         findings.problems.append("matrix: the CSV is not the one the receipt names")
-    rows = list(csv.DictReader(io.StringIO(matrix)))
+    table = csv.DictReader(io.StringIO(matrix))
+    rows = list(table)
+    if tuple(table.fieldnames or ()) != COLUMNS:
+        found = ",".join(table.fieldnames or ()) or "nothing"
+        findings.problems.append(f"matrix: the header is {found}; it must be {','.join(COLUMNS)}")
+        return
     if not len(rows) == receipt.matrix.rows == len(receipt.scenarios):
         findings.problems.append(f"matrix: {len(rows)} rows for {len(receipt.scenarios)} scenarios")
         return
@@ -151,6 +167,9 @@ def _accepted(scenario: Scenario, receipt: Receipt, findings: Findings) -> None:
 
 def _conclusions(receipt: Receipt, findings: Findings) -> None:
     """The list of refusals and the headline follow from the scenarios."""
+    ids = [scenario.id for scenario in receipt.scenarios]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        findings.problems.append(f"scenarios: {', '.join(twice)} appear more than once")
     refused = [(s.id, s.reasons) for s in receipt.scenarios if not s.accepted]
     if refused != [(item.scenario, item.reasons) for item in receipt.rejected]:
         findings.problems.append("rejected: the list does not match the scenarios that are not accepted")
@@ -176,6 +195,12 @@ def _conclusions(receipt: Receipt, findings: Findings) -> None:
         return
     if best is None:
         return
+    tried = {scenario.workload for scenario in groups[best.layout.name]}
+    if left_out := [part.name for part in receipt.workloads if part.name not in tried]:
+        findings.problems.append(
+            f"headline: {best.layout.name} was not simulated under {', '.join(left_out)}: "
+            "a workload that overloads it may have been left out"
+        )
     shown = [q.utilisation or 0.0 for s in groups[best.layout.name] for q in s.queues if q.moment == "p95"]
     if said.statement != (
         f"{best.layout.name} on {best.layout.accelerators} accelerators is the smallest layout tried "

@@ -71,7 +71,7 @@ class Server:
 
     def metric(self, line: str) -> float:
         """Value of the metric whose line starts so; 0 when it was never counted."""
-        for found in httpx.get(f"{self.api}/metrics").text.splitlines():
+        for found in httpx.get(f"{self.api}/metrics", timeout=60).text.splitlines():
             if found.startswith(line + " "):
                 return float(found.rsplit(" ", 1)[1])
         return 0.0

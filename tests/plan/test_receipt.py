@@ -1,12 +1,16 @@
 """Topology receipts: written, verified by other code, and rejected when anything is changed."""
 
 import copy
+import csv
+import hashlib
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from analyzer.plan.deployment import Deployment
@@ -232,8 +236,114 @@ def test_a_changed_matrix_is_found(made: Made) -> None:
     assert_rejected(findings, "matrix: s1 accepted is 'false', the receipt says true")
 
 
+def resealed(
+    made: Made, rewrite: Callable[[str], str], change: Callable[[dict[str, Any]], None] = lambda r: None
+) -> Findings:
+    """Verify after a change of the CSV by someone who names its new digest and seals the receipt again."""
+    matrix = rewrite(made[1])
+
+    def named(receipt: dict[str, Any]) -> None:
+        receipt["matrix"]["sha256"] = hashlib.sha256(matrix.encode()).hexdigest()
+        change(receipt)
+
+    return changed(made, named, matrix)
+
+
+@pytest.mark.parametrize("column", range(3, 12))
+def test_a_changed_cell_of_a_resealed_matrix_is_found(made: Made, column: int) -> None:
+    def rewrite(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        cells = next(csv.reader([lines[2]]))
+        cells[column] = "9" + cells[column]
+        row = io.StringIO()
+        csv.writer(row, lineterminator="\n").writerow(cells)
+        return "".join([*lines[:2], row.getvalue(), *lines[3:]])
+
+    assert_rejected(resealed(made, rewrite), "matrix: s2 ")
+
+
+def test_a_column_dropped_from_a_resealed_matrix_is_found(made: Made) -> None:
+    def rewrite(text: str) -> str:
+        out = io.StringIO()
+        rows = [row[:-1] for row in csv.reader(io.StringIO(text))]
+        csv.writer(out, lineterminator="\n").writerows(rows)
+        return out.getvalue()
+
+    assert_rejected(resealed(made, rewrite), "matrix: the header is scenario,layout")
+
+
+def test_rows_dropped_from_a_resealed_matrix_are_found(made: Made) -> None:
+    def rewrite(text: str) -> str:
+        return "".join(text.splitlines(keepends=True)[:-1])
+
+    assert_rejected(resealed(made, rewrite), "rows for")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "scenario\n", "\0", '"'])
+def test_what_is_no_matrix_is_rejected(made: Made, text: str) -> None:
+    assert resealed(made, lambda _: text).status == "rejected"
+
+
+def test_a_matrix_that_is_not_given_leaves_the_receipt_unverified(made: Made) -> None:
+    findings = verify(json.dumps(made[0]), None)
+
+    assert findings.status == "incomplete"
+    assert "the CSV matrix was not given" in findings.unchecked
+
+
+def test_the_peak_bandwidth_everywhere_still_disagrees_with_the_figures(made: Made) -> None:
+    def change(receipt: dict[str, Any]) -> None:
+        kv = receipt["kv"]
+        receipt["inputs"]["link_efficiency"]["value"] = 1.0
+        kv["effective_bytes_per_s"] = kv["peak_bytes_per_s"]
+        for name in ("transfer_s_per_token", "transfer_to_recompute"):
+            kv[name] *= 0.8
+        for item in receipt["scenarios"]:
+            for queue in item["queues"]:
+                if queue["name"] == "transfer":
+                    queue["service_per_s"] /= 0.8
+                    queue["utilisation"] *= 0.8
+
+    findings = changed(made, change)
+
+    assert_rejected(findings, "ttft50_s: the receipt says")
+    assert not any("service_per_s" in problem for problem in findings.problems)
+
+
+def test_an_overloading_workload_left_out_for_one_layout_is_found(made: Made) -> None:
+    def change(receipt: dict[str, Any]) -> None:
+        gone = scenario(receipt, "1P+3D")
+        receipt["scenarios"] = [s for s in receipt["scenarios"] if s["layout"]["kind"] == "disaggregated"]
+        receipt["scenarios"] = [s for s in receipt["scenarios"] if s["id"] != gone["id"]]
+        receipt["scenarios"] = [s for s in receipt["scenarios"] if s["layout"]["name"] == "1P+3D"]
+        only = receipt["scenarios"][0]
+        receipt["rejected"] = []
+        receipt["matrix"]["rows"] = 1
+        receipt["headline"] |= {
+            "layout": "1P+3D", "scenario": only["id"], "accelerators": only["layout"]["accelerators"],
+        }  # fmt: skip
+
+    assert_rejected(changed(made, change), "headline: 1P+3D was not simulated under synthetic, Poisson 12/s")
+
+
+def test_a_scenario_told_twice_is_found(made: Made) -> None:
+    def change(receipt: dict[str, Any]) -> None:
+        receipt["scenarios"][1]["id"] = receipt["scenarios"][0]["id"]
+
+    assert_rejected(changed(made, change), "scenarios: s1 appear more than once")
+
+
+def test_a_receipt_satisfies_its_published_schema_and_a_misspelt_one_does_not(made: Made) -> None:
+    schema = json.loads(schema_text())
+
+    jsonschema_rs.validate(schema, made[0])
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(schema, {**made[0], "lable": "modelled"})
+
+
 @pytest.mark.parametrize(
-    "text", ["", "[]", "null", "{}", '{"a": 1, "a": 2}', '{"schema_version": NaN}', "[" * 5000]
+    "text",
+    ["", "[]", "null", "{}", '{"a": 1, "a": 2}', '{"schema_version": NaN}', "[" * 5000, '{"a": "\\ud800"}'],
 )
 def test_what_is_no_receipt_is_rejected_with_a_reason(text: str) -> None:
     findings = verify(text, None)

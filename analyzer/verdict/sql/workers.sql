@@ -1,4 +1,5 @@
 -- Processes by the name that requests know them by: role, accelerators, starts, and what both sides of a hand-off must agree on.
+-- The newest life of a name comes last: what it says about itself counts.
 SELECT
     if(instance != '', instance, CAST(service, 'String')) AS worker,
     cityHash64(worker) AS code,
@@ -14,3 +15,4 @@ FROM
 (
     SELECT *, mapSort(mapFilter((k, v) -> startsWith(k, 'pd.compat.'), attrs)) AS compat FROM resources FINAL
 )
+ORDER BY created, seen_ns

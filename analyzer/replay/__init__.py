@@ -1,0 +1,1 @@
+"""Replaying recorded arrivals against an OpenAI-compatible endpoint, and saying what the client measured."""
