@@ -1,4 +1,4 @@
-"""What observed workers were doing while a request ran: stretches of prompt work, and decodes beside each other.
+"""What observed workers were doing: stretches of prompt work, and streams that decoded beside each other.
 
 Telemetry tells when requests began and ended, not the steps in between; these are their sums and means.
 """
@@ -34,7 +34,7 @@ class Stretches:
 class Streams:
     """Decoding requests, one row each.
 
-    `steps` = output - 1, `seconds` first to last token, mean `context`: tokens of all that ran beside it, itself
+    `steps` = output - 1, `seconds` first to last token, mean `context`: tokens of all that ran then, itself
     included. Of these `prompt_s` and `prompt_steps` while its worker computed prompts.
     """
 

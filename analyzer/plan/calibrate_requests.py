@@ -50,7 +50,7 @@ class FitError:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Settings fitted to a window, the layout that served it, how well they fit, and where each number is from."""
+    """Settings fitted to a window, the layout that served it, how well they fit, where each number is from."""
 
     settings: Settings
     served: Layout
@@ -106,7 +106,7 @@ def _enough(observed: Observed, prompts: Stretches, decodes: Streams) -> None:
 def _prompt_fit(
     observed: Observed, prompts: Stretches, one: bool, overhead: float
 ) -> tuple[float, float, FitError]:
-    """compute_s and overhead_s of prompt steps. Colocated steps are all alike: there overhead is taken as given."""
+    """compute_s and overhead_s of prompt steps; colocated ones are all alike, so there overhead is as given."""
     seconds = prompts.end - prompts.start
     if one:
         tokens = prompts.tokens + prompts.batch * prompts.steps
@@ -144,8 +144,8 @@ def _stream_fit(
     low, high = np.quantile(context, (0.05, 0.95))
     if high < MIN_SPREAD * low:
         raise BadCalibration(
-            f"{observed.window}: context beside a stream only varies from {low:,.0f} to {high:,.0f} tokens, so "
-            "its cost cannot be told from the weights'; take a window with more and less load"
+            f"{observed.window}: context beside a stream only varies from {low:,.0f} to {high:,.0f} tokens, "
+            "so its cost cannot be told from the weights'; take a window with more and less load"
         )
     found = fit(np.column_stack([np.ones(len(context)), context]), seconds / steps)
     fixed, per_token = found.coefficients if found else (0.0, 0.0)
@@ -183,5 +183,3 @@ def _model_inputs(model: StepModel, one: bool, by: str) -> list[Input]:
     if one:
         made.append(Input("step_overhead_s", model.overhead_s, "s", Label.SUPPLIED, by))
     return made
-
-

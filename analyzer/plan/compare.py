@@ -104,8 +104,6 @@ def check_replay(found: Comparison, window: str) -> None:
     """BadCalibration when the replay of the window the model was fitted to is too far off."""
     if found.faults:
         raise BadCalibration(
-            f"{window}: the calibrated model does not give back what was measured: {'; '.join(found.faults)}. "
-            "Nothing is recommended from it"
+            f"{window}: the calibrated model does not give back what was measured: "
+            f"{'; '.join(found.faults)}. Nothing is recommended from it"
         )
-
-

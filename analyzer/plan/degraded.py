@@ -56,5 +56,3 @@ def _colocate(layout: Layout, mode: Mode, workers: int, settings: Settings, chun
     if workers < 1:
         return None
     return Degraded(layout, mode, Colocated(workers, max(chunk, settings.max_seqs)), settings)
-
-

@@ -52,4 +52,3 @@ def _latest(requests: int, events: Iterable[Sequence[tuple[float, int]]]) -> tup
         newer = ~(at[rows] > times)
         at[rows[newer]], worker[rows[newer]] = times[newer], number
     return at, worker
-

@@ -1,4 +1,4 @@
-"""Stored requests as a plan needs them: what arrived, on which workers it ran, and how long the parts took."""
+"""Stored requests as a plan needs them: what arrived, on which workers it ran, how long its parts took."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from collector.sql import read_sql
 MAX_OBSERVED = 200_000
 """Most requests read of a window: half a minute of simulation a layout at the utmost."""
 MAX_LEFT_OUT = 0.05
-"""Largest share of requests that may lack token counts: what is left out would be load that is not planned."""
+"""Largest share of requests that may lack token counts: what is left out is load that is not planned for."""
 QUERY = "analyzer/plan/sql/observed_requests.sql"
 
 Flags = npt.NDArray[np.bool_]
@@ -142,8 +142,8 @@ def read_observed(store: Columns, scope: Scope, objective: Objective) -> Observe
         raise BadPlan(f"{window}: all {len(arrival)} requests arrive at one instant")
     names = sorted({*r["prompt_worker"].tolist(), *r["stream_worker"].tolist()} - {""})
     workload = Workload(
-        tuple(arrival.tolist()), tuple(r["prompt"].astype(int).tolist()), tuple(r["output"].astype(int).tolist()),
-        tuple(cached.tolist()), Label.OBSERVED, f"stored requests, {window}",
+        tuple(arrival.tolist()), tuple(r["prompt"].astype(int).tolist()),
+        tuple(r["output"].astype(int).tolist()), tuple(cached.tolist()), Label.OBSERVED, f"stored requests, {window}",
     )  # fmt: skip
     return Observed(
         workload=workload,
@@ -202,8 +202,8 @@ def _cached(r: Mapping[str, Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
     notes = []
     if unknown.any():
         notes.append(
-            f"{int(unknown.sum())} of {len(unknown)} requests do not say how much of their prompt was cached; "
-            "taken as none"
+            f"{int(unknown.sum())} of {len(unknown)} requests do not say how much of their prompt was "
+            "cached; taken as none"
         )
     # the last token of a prompt is always computed
     cached = np.minimum(np.nan_to_num(r["cached"]), r["prompt"] - 1)

@@ -13,9 +13,9 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span
 
+from analyzer.plan.kv_cost import Transfer
 from analyzer.plan.lanes import Lanes, lanes
 from analyzer.plan.layout import Colocated, Pool
-from analyzer.plan.kv_cost import Transfer
 from analyzer.plan.outcome import End, Run
 from collector import conventions as names
 from collector.phases import Phase
