@@ -75,7 +75,7 @@ def _one_pool(
     ceiling, n = contract.ceiling, layout.workers
     return [
         _threshold("colocated", "prompt_tokens_total{source=local}", "tokens/s", ceiling * rate, n,
-                   f"{ceiling:.0%} of {rate:,.0f} prompt tokens a worker computes a second beside {batch} decodes",
+                   f"{ceiling:.0%} of {rate:,.0f} prompt tokens a worker computes beside {batch} decodes",
                    True),
         _backlog("colocated", demand, rate, settings, contract),
         _threshold("colocated", "running", "requests", ceiling * batch, n,

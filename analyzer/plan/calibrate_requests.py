@@ -50,7 +50,7 @@ class FitError:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Settings fitted to a window, the layout that served it, how well they fit, where each number is from."""
+    """Settings fitted to a window, the layout that served it, how well they fit, where numbers are from."""
 
     settings: Settings
     served: Layout
@@ -106,7 +106,7 @@ def _enough(observed: Observed, prompts: Stretches, decodes: Streams) -> None:
 def _prompt_fit(
     observed: Observed, prompts: Stretches, one: bool, overhead: float
 ) -> tuple[float, float, FitError]:
-    """compute_s and overhead_s of prompt steps; colocated ones are all alike, so there overhead is as given."""
+    """compute_s and overhead_s of prompt steps; colocated ones are alike, so there overhead is as given."""
     seconds = prompts.end - prompts.start
     if one:
         tokens = prompts.tokens + prompts.batch * prompts.steps

@@ -143,7 +143,8 @@ def read_observed(store: Columns, scope: Scope, objective: Objective) -> Observe
     names = sorted({*r["prompt_worker"].tolist(), *r["stream_worker"].tolist()} - {""})
     workload = Workload(
         tuple(arrival.tolist()), tuple(r["prompt"].astype(int).tolist()),
-        tuple(r["output"].astype(int).tolist()), tuple(cached.tolist()), Label.OBSERVED, f"stored requests, {window}",
+        tuple(r["output"].astype(int).tolist()), tuple(cached.tolist()),
+        Label.OBSERVED, f"stored requests, {window}",
     )  # fmt: skip
     return Observed(
         workload=workload,

@@ -65,7 +65,7 @@ def recommend(
     )
     rejected = tuple(Rejection(layout, tuple(why)) for layout, why in reasons.items() if why)
     chosen = fit[0] if fit else None
-    considered = _considered(groups, fit, served, budget)
+    considered = _considered(groups, fit, reasons, served, budget)
     if chosen is None:
         statement = (
             f"No layout tried meets the contract with {headroom:.0%} headroom, "
@@ -74,8 +74,8 @@ def recommend(
         return Recommendation(None, statement, considered, (), rejected)
     enough = "colocated is enough: " if isinstance(chosen, Colocated) else ""
     statement = (
-        f"{enough}{chosen.name} is the smallest layout tried that meets the contract with {headroom:.0%} headroom: "
-        f"{100 * _worst(groups[chosen]):.1f} % within both objectives (modelled)."
+        f"{enough}{chosen.name} is the smallest layout tried that meets the contract with {headroom:.0%} "
+        f"headroom: {100 * _worst(groups[chosen]):.1f} % within both objectives (modelled)."
     )
     return Recommendation(
         chosen, statement[0].upper() + statement[1:], considered, _lanes(served, chosen), rejected
@@ -98,15 +98,19 @@ def _preference(layout: Layout, group: list[Evaluation]) -> tuple[int, bool, flo
 
 
 def _considered(
-    groups: dict[Layout, list[Evaluation]], fit: list[Layout], served: Layout | None, budget: TransferBudget
-) -> tuple[str, ...]:
-    said = [_tried("Chunked prefill first", True, groups, fit), _tried("Two pools", False, groups, fit)]
+    groups: dict[Layout, list[Evaluation]], fit: list[Layout], reasons: dict[Layout, list[str]],
+    served: Layout | None, budget: TransferBudget,
+) -> tuple[str, ...]:  # fmt: skip
+    said = [
+        _tried("Chunked prefill first", True, groups, fit, reasons),
+        _tried("Two pools", False, groups, fit, reasons),
+    ]
     if budget.refused:
         said.append(budget.refused[0].upper() + budget.refused[1:])
     else:
         said.append(
-            f"Transfer budget: a p95 prompt's hand-off leaves {budget.left:.0%} of what prefill leaves of the "
-            f"TTFT objective ({budget.reserve:.0%} must be left)"
+            f"Transfer budget: a p95 prompt's hand-off leaves {budget.left:.0%} of what prefill leaves of "
+            f"the TTFT objective ({budget.reserve:.0%} must be left)"
         )
     if served in groups and served is not None:
         verdict = "meets the contract" if served in fit else "does not meet it"
@@ -114,7 +118,10 @@ def _considered(
     return tuple(said)
 
 
-def _tried(what: str, colocated: bool, groups: dict[Layout, list[Evaluation]], fit: list[Layout]) -> str:
+def _tried(
+    what: str, colocated: bool, groups: dict[Layout, list[Evaluation]], fit: list[Layout],
+    reasons: dict[Layout, list[str]],
+) -> str:  # fmt: skip
     mine = [layout for layout in groups if isinstance(layout, Colocated) is colocated]
     if not mine:
         return f"{what}: none tried"
@@ -124,7 +131,10 @@ def _tried(what: str, colocated: bool, groups: dict[Layout, list[Evaluation]], f
             f"{what}: {good[0].name} is enough, {100 * _worst(groups[good[0]]):.1f} % within both objectives"
         )
     best = max(mine, key=lambda layout: _worst(groups[layout]))
-    return f"{what}: none of {len(mine)} tried is enough; {best.name} comes nearest with {100 * _worst(groups[best]):.1f} %"
+    return (
+        f"{what}: none of {len(mine)} tried is enough; {best.name} comes nearest with "
+        f"{100 * _worst(groups[best]):.1f} % ({reasons[best][0]})"
+    )
 
 
 def _pools(layout: Layout) -> dict[str, int]:

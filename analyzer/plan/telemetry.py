@@ -68,11 +68,12 @@ class _Batch:
         return span
 
     def phase(
-        self, worker: Worker, phase: Phase, trace: bytes, begin: float, end: float, **told: Value
-    ) -> None:
+        self, worker: Worker, phase: Phase, trace: bytes, begin: float, end: float,
+        told: Mapping[str, Value] | None = None,
+    ) -> None:  # fmt: skip
         if end >= begin:  # nan: never happened
             name = names.phase_span_name(phase)
-            attributes = {names.PHASE: str(phase), names.REQUEST_ID: trace.hex(), **told}
+            attributes = {names.PHASE: str(phase), names.REQUEST_ID: trace.hex(), **(told or {})}
             self.span(worker, name, trace, (begin, end), attributes)
 
     def _block(self, worker: Worker) -> ScopeSpans:
@@ -140,8 +141,11 @@ def _phases(batch: _Batch, run: Run, at: Lanes, transfer: Transfer, k: int, trac
         # what is not hidden behind the prefill is exposed; the transfer itself takes its wire time
         tokens = run.workload.prompt[k]
         asked = max(begun, first - transfer.overhead_s - transfer.wire_s(tokens))
-        batch.phase(stream_at, Phase.KV_TRANSFER, trace, asked, first, **{
-            names.KV_TRANSFER_ID: trace.hex(), names.KV_STATUS: names.KV_OK, names.KV_TOKENS: tokens,
+        told: dict[str, Value] = {
+            names.KV_TRANSFER_ID: trace.hex(),
+            names.KV_STATUS: names.KV_OK,
+            names.KV_TOKENS: tokens,
             names.KV_BYTES: round(tokens * transfer.bytes_per_token),
-        })  # fmt: skip
+        }
+        batch.phase(stream_at, Phase.KV_TRANSFER, trace, asked, first, told)
     batch.phase(stream_at, Phase.DECODE, trace, first, last)

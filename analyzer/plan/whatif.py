@@ -44,8 +44,8 @@ class Grid:
         count = self.workers * (self.workers - 1) // 2 + self.workers * len(self.chunks)
         if count > MAX_LAYOUTS:
             raise BadPlan(
-                f"a grid of up to {self.workers} workers holds {count:,} layouts; the limit is {MAX_LAYOUTS:,}: "
-                "ask for fewer workers or chunk budgets"
+                f"a grid of up to {self.workers} workers holds {count:,} layouts; the limit is "
+                f"{MAX_LAYOUTS:,}: ask for fewer workers or chunk budgets"
             )
 
     @property
@@ -129,7 +129,8 @@ def prepare(
         workload, settings, contract.objective.ttft_s, slowest_bytes_per_s, asked.reserve
     )
     return Plan(
-        tuple(workloads), tuple(cases), tuple(layouts), tuple(failures), settings, contract, asked, budget, served
+        tuple(workloads), tuple(cases), tuple(layouts), tuple(failures), settings, contract, asked, budget,
+        served,
     )  # fmt: skip
 
 
