@@ -55,6 +55,7 @@ class Calibration:
     settings: Settings
     served: Layout
     accelerators: int
+    slowest_bytes_per_s: float | None
     errors: tuple[FitError, ...]
     inputs: tuple[Input, ...]
     notes: tuple[str, ...]
@@ -87,7 +88,15 @@ def calibrate(observed: Observed, facts: Deployment, by: str, chunk: int | None,
     accelerators, gpus = _accelerators(observed, facts, by)
     settings = replace(base, model=model, transfer=sent.transfer)
     inputs = (*_model_inputs(model, one, by), *sent.inputs, gpus)
-    return Calibration(settings, served, accelerators, errors, inputs, (*observed.notes, *sent.notes))
+    return Calibration(
+        settings,
+        served,
+        accelerators,
+        sent.conservative_bytes_per_s,
+        errors,
+        inputs,
+        (*observed.notes, *sent.notes),
+    )
 
 
 def _enough(observed: Observed, prompts: Stretches, decodes: Streams) -> None:

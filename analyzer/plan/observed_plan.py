@@ -1,0 +1,137 @@
+"""From a store to an answer: read a window, calibrate, replay it, then try the grid; or a backtest of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from analyzer.plan.calibrate_requests import calibrate
+from analyzer.plan.compare import check_replay, replay
+from analyzer.plan.deployment import Deployment
+from analyzer.plan.document import Fitted, comparison_part, document, refusal, workload_part
+from analyzer.plan.errors import BadCalibration
+from analyzer.plan.evaluate import Contract
+from analyzer.plan.layout import Layout, Settings
+from analyzer.plan.observed import Columns, Observed, read_observed
+from analyzer.plan.one_request import paths, typical_long
+from analyzer.plan.outcome import Objective, Window
+from analyzer.plan.provenance import Input
+from analyzer.plan.receipt import Source, build_receipt
+from analyzer.plan.whatif import Answer, Grid, prepare, run
+from analyzer.plan.workload import Workload
+from analyzer.slo.scope import Scope
+
+MOST_PATHS = 12
+"""Layouts of which one request's path is kept: more cannot be told apart on a page."""
+
+Progress = Callable[[int, int], None]
+Receipt = tuple[dict[str, Any], str]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A what-if: what a layout must reach, the grid, and what telemetry does not say (`facts`, of `by`)."""
+
+    objective: Objective = field(default_factory=Objective)
+    attainment: float = 0.95
+    ceiling: float = 0.85
+    grid: Grid | None = None
+    """None: as many workers as serve now."""
+    facts: Deployment = field(default_factory=Deployment)
+    by: str = "pdscope default"
+    served_chunk: int | None = None
+
+    def contract(self, window: Window) -> Contract:
+        """The contract over a measured window."""
+        return Contract(self.objective, self.attainment, self.ceiling, window)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The document, and the receipt where something was recommended on."""
+
+    document: dict[str, Any]
+    receipt: Receipt | None
+
+
+def plan_observed(
+    store: Columns, scope: Scope, asked: Asked, written_at: str, progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Result:  # fmt: skip
+    """The what-if on stored requests. PlanError when they cannot be planned on at all.
+
+    A calibration that does not fit gives a document that says so and recommends nothing.
+    """
+    observed = read_observed(store, scope, asked.objective)
+    contract = asked.contract(observed.measured)
+    headroom = (asked.grid or Grid(1)).headroom
+    try:
+        fitted = fit(observed, asked)
+    except BadCalibration as error:
+        return Result(refusal(observed.workload, contract, headroom, str(error)), None)
+    c = fitted.calibration
+    source = Source.stored(f"requests of {observed.window}", observed.window)
+    return plan_workload(
+        observed.workload, source, c.settings, list(c.inputs), c.accelerators, asked, contract, written_at,
+        progress, announce, served=c.served, fitted=fitted,
+    )  # fmt: skip
+
+
+def fit(observed: Observed, asked: Asked) -> Fitted:
+    """Calibrate on a window; BadCalibration when the model does not give that window back."""
+    budget = asked.grid.prefill_budget if asked.grid else Grid(1).prefill_budget
+    c = calibrate(observed, asked.facts, asked.by, asked.served_chunk, budget)
+    found = replay(observed, c.served, c.settings)
+    check_replay(found, observed.window)
+    return Fitted(c, found)
+
+
+def plan_workload(
+    workload: Workload, source: Source, settings: Settings, inputs: list[Input], accelerators: int,
+    asked: Asked, contract: Contract, written_at: str, progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None, served: Layout | None = None,
+    fitted: Fitted | None = None,
+) -> Result:  # fmt: skip
+    """The what-if on any workload, with settings that were declared or calibrated."""
+    grid = asked.grid or Grid(served.workers if served else 4)
+    slowest = fitted.calibration.slowest_bytes_per_s if fitted else None
+    plan = prepare(workload, settings, contract, grid, served, slowest)
+    if announce:
+        announce(plan.announcement)
+    answer = run(plan, progress)
+    row = typical_long(workload, contract.window)
+    equal = [layout for layout in plan.layouts if layout.workers == grid.workers][:MOST_PATHS]
+    shown = (row, paths(workload, row, equal, settings))
+    receipt = _receipt(answer, source, settings, contract, inputs, written_at)
+    return Result(document(answer, fitted, inputs, accelerators, shown), receipt)
+
+
+def _receipt(
+    answer: Answer, source: Source, settings: Settings, contract: Contract, inputs: list[Input],
+    written_at: str,
+) -> Receipt:  # fmt: skip
+    base = answer.plan.workloads[0]
+    mine = [e for e in answer.evaluations if e.workload == base.origin]
+    return build_receipt(mine, [(base, source)], settings, contract, inputs, written_at)
+
+
+def backtest_observed(store: Columns, scope: Scope, against: Scope, asked: Asked) -> dict[str, Any]:
+    """Calibrate on one window, predict another one with its own arrivals and layout, and say the error."""
+    known = read_observed(store, scope, asked.objective)
+    truth = read_observed(store, against, asked.objective)
+    base: dict[str, Any] = {
+        "label": "modelled",
+        "calibrated_on": workload_part(known.workload),
+        "predicted": workload_part(truth.workload),
+    }
+    try:
+        fitted = fit(known, asked)
+    except BadCalibration as error:
+        return {**base, "refused": str(error), "replay": None, "prediction": None}
+    layout = truth.layout(asked.served_chunk, asked.grid.prefill_budget if asked.grid else 16_384)
+    found = replay(truth, layout, fitted.calibration.settings)
+    return {
+        **base,
+        "refused": None,
+        "replay": comparison_part(fitted.replay),
+        "prediction": comparison_part(found),
+    }
