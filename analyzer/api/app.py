@@ -8,7 +8,7 @@ from typing import Any
 import anyio.to_thread
 from fastapi import FastAPI
 
-from analyzer.api import diagnosis, errors, fleet, health, imports, requests, slo, telemetry, workload
+from analyzer.api import diagnosis, errors, fleet, health, imports, plan, requests, slo, telemetry, workload
 from analyzer.api.errors import ErrorBody
 from analyzer.api.guard import Guard
 from analyzer.api.metrics import CallMetrics, StoreSize
@@ -47,6 +47,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
         # Each worker thread keeps a store client of its own.
         anyio.to_thread.current_default_thread_limiter().total_tokens = services.settings.query_threads
         yield
+        services.planner.stop()
 
     app = FastAPI(
         title="pdscope",
@@ -70,6 +71,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
         requests.router,
         telemetry.router,
         imports.router,
+        plan.router,
     )
     for routes in answering if answers else ():
         app.include_router(routes, prefix=PREFIX, responses=failures)

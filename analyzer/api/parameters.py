@@ -78,8 +78,8 @@ def question(
         "pool": pool,
         "worker": worker,
     }
-    from_ns, to_ns = _window(from_, to)
-    scope = Scope(from_ns, to_ns, **{name: _label(value, name) for name, value in labels.items()})
+    from_ns, to_ns = window(from_, to)
+    scope = Scope(from_ns, to_ns, **{name: label(value, name) for name, value in labels.items()})
     if scope.pool and scope.pool not in POOLS:
         raise BadParameter(f"pool: {scope.pool[:64]!r} is not one of {', '.join(POOLS)}", "pool")
     _check_number(ttft, "ttft", 86400)
@@ -94,7 +94,8 @@ Provided = Annotated[Services, Depends(services)]
 Asking = Annotated[Reader, Depends(reader)]
 
 
-def _window(from_: str | None, to: str | None) -> tuple[int, int]:
+def window(from_: str | None, to: str | None) -> tuple[int, int]:
+    """The window in Unix nanoseconds; by default the last hour. Raises BadParameter."""
     to_ns = parse_instant(to, "to") if to else time.time_ns()
     from_ns = parse_instant(from_, "from") if from_ else max(0, to_ns - HOUR_NS)
     if from_ns >= to_ns:
@@ -104,7 +105,8 @@ def _window(from_: str | None, to: str | None) -> tuple[int, int]:
     return from_ns, to_ns
 
 
-def _label(value: str | None, field: str) -> str:
+def label(value: str | None, field: str) -> str:
+    """A label to select by; empty means any. Raises BadParameter."""
     if value and (len(value) > _MAX_LABEL or "\0" in value):
         raise BadParameter(f"{field}: at most {_MAX_LABEL} characters and no NUL", field)
     return value or ""

@@ -17,6 +17,8 @@ MAX_TTFT_ERROR = 0.35
 SMALL_TTFT_S = 0.010
 """Differences of TTFT below this are not held against a model."""
 
+NAMES = ("attainment", "ttft50", "ttft95", "tpot50", "tpot95")
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -86,18 +88,33 @@ def compare(observed: Observed, layout: Layout, predicted: Figures) -> Compariso
     ttft = observed.ttft[inside & np.isfinite(observed.ttft)]
     tpot = observed.tpot[inside & np.isfinite(observed.tpot)]
     met = float(observed.met[inside].mean()) if inside.any() else None
-    return Comparison(
-        layout,
-        observed.workload.origin,
-        int(inside.sum()),
-        (
-            Compared("attainment", "fraction", predicted.met, met),
-            Compared("ttft50", "s", predicted.ttft50_s, percentile(ttft, 0.5)),
-            Compared("ttft95", "s", predicted.ttft95_s, percentile(ttft, 0.95)),
-            Compared("tpot50", "s", predicted.tpot50_s, percentile(tpot, 0.5)),
-            Compared("tpot95", "s", predicted.tpot95_s, percentile(tpot, 0.95)),
-        ),
+    measured = (
+        met,
+        percentile(ttft, 0.5),
+        percentile(ttft, 0.95),
+        percentile(tpot, 0.5),
+        percentile(tpot, 0.95),
     )
+    return _beside(layout, observed.workload.origin, int(inside.sum()), predicted, measured)
+
+
+def compare_figures(layout: Layout, workload: str, predicted: Figures, truth: Figures) -> Comparison:
+    """Two simulations of the same arrivals: what was predicted beside what stands in for the truth."""
+    return _beside(layout, workload, truth.measured, predicted, _latencies(truth))
+
+
+def _latencies(figures: Figures) -> tuple[float | None, ...]:
+    return figures.met, figures.ttft50_s, figures.ttft95_s, figures.tpot50_s, figures.tpot95_s
+
+
+def _beside(
+    layout: Layout, workload: str, measured: int, predicted: Figures, truth: tuple[float | None, ...]
+) -> Comparison:
+    rows = zip(NAMES, _latencies(predicted), truth, strict=True)
+    found = tuple(
+        Compared(name, "fraction" if name == "attainment" else "s", said, came) for name, said, came in rows
+    )
+    return Comparison(layout, workload, measured, found)
 
 
 def check_replay(found: Comparison, window: str) -> None:

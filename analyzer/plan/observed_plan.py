@@ -1,7 +1,7 @@
 """From a store to an answer: read a window, calibrate, replay it, then try the grid; or a backtest of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analyzer.plan.calibrate_requests import calibrate
@@ -34,8 +34,9 @@ class Asked:
     objective: Objective = field(default_factory=Objective)
     attainment: float = 0.95
     ceiling: float = 0.85
-    grid: Grid | None = None
-    """None: as many workers as serve now."""
+    grid: Grid = field(default_factory=lambda: Grid(4))
+    as_served: bool = False
+    """Whether to try as many workers as served the window, instead of the grid's."""
     facts: Deployment = field(default_factory=Deployment)
     by: str = "pdscope default"
     served_chunk: int | None = None
@@ -63,11 +64,10 @@ def plan_observed(
     """
     observed = read_observed(store, scope, asked.objective)
     contract = asked.contract(observed.measured)
-    headroom = (asked.grid or Grid(1)).headroom
     try:
         fitted = fit(observed, asked)
     except BadCalibration as error:
-        return Result(refusal(observed.workload, contract, headroom, str(error)), None)
+        return Result(refusal(observed.workload, contract, asked.grid.headroom, str(error)), None)
     c = fitted.calibration
     source = Source.stored(f"requests of {observed.window}", observed.window)
     return plan_workload(
@@ -78,8 +78,7 @@ def plan_observed(
 
 def fit(observed: Observed, asked: Asked) -> Fitted:
     """Calibrate on a window; BadCalibration when the model does not give that window back."""
-    budget = asked.grid.prefill_budget if asked.grid else Grid(1).prefill_budget
-    c = calibrate(observed, asked.facts, asked.by, asked.served_chunk, budget)
+    c = calibrate(observed, asked.facts, asked.by, asked.served_chunk, asked.grid.prefill_budget)
     found = replay(observed, c.served, c.settings)
     check_replay(found, observed.window)
     return Fitted(c, found)
@@ -92,7 +91,7 @@ def plan_workload(
     fitted: Fitted | None = None,
 ) -> Result:  # fmt: skip
     """The what-if on any workload, with settings that were declared or calibrated."""
-    grid = asked.grid or Grid(served.workers if served else 4)
+    grid = replace(asked.grid, workers=served.workers) if asked.as_served and served else asked.grid
     slowest = fitted.calibration.slowest_bytes_per_s if fitted else None
     plan = prepare(workload, settings, contract, grid, served, slowest)
     if announce:
@@ -127,7 +126,7 @@ def backtest_observed(store: Columns, scope: Scope, against: Scope, asked: Asked
         fitted = fit(known, asked)
     except BadCalibration as error:
         return {**base, "refused": str(error), "replay": None, "prediction": None}
-    layout = truth.layout(asked.served_chunk, asked.grid.prefill_budget if asked.grid else 16_384)
+    layout = truth.layout(asked.served_chunk, asked.grid.prefill_budget)
     found = replay(truth, layout, fitted.calibration.settings)
     return {
         **base,
