@@ -10,7 +10,7 @@ LETTER_PX = 7.0
 """About the width of a letter at that size."""
 
 STYLE = """
-.plot{font:12px system-ui,sans-serif;--ink:#1c2733;--quiet:#5b6875;--rule:#d5dce3;--ground:#fff;
+.drawing{font:12px system-ui,sans-serif;--ink:#1c2733;--quiet:#5b6875;--rule:#d5dce3;--ground:#fff;
 --accent:#1864ab;--bad:#b02a2a;--pale:#9db7cf;--wait:#b07d12;--compute:#1864ab;--transfer:#7a3fa0;--decode:#2b7a3d}
 .ground{fill:var(--ground)}text{fill:var(--ink)}.quiet{fill:var(--quiet)}.over{fill:var(--ground)}.rule{stroke:var(--rule)}
 .axis{stroke:var(--quiet)}.objective{stroke:var(--bad);stroke-dasharray:5 4}
@@ -19,7 +19,7 @@ STYLE = """
 .dot.refused{fill:none;stroke-dasharray:3 2}.now{fill:var(--accent)}.denser{fill:var(--pale)}
 .part-prefill_queue,.part-decode_queue{fill:var(--wait)}.part-prefill_compute{fill:var(--compute)}
 .part-kv_transfer{fill:var(--transfer)}.part-decode{fill:var(--decode)}
-@media(prefers-color-scheme:dark){.plot{--ink:#e6edf3;--quiet:#9aa7b4;--rule:#2c3742;--ground:#0c1116;
+@media(prefers-color-scheme:dark){.drawing{--ink:#e6edf3;--quiet:#9aa7b4;--rule:#2c3742;--ground:#0c1116;
 --accent:#6cb0f0;--bad:#f08a8a;--pale:#3d5a78;--wait:#d9a93c;--compute:#6cb0f0;--transfer:#c293e6;--decode:#69c07d}}
 """
 """The look of a file on its own; on the page the page's own style sheet says it."""
@@ -33,7 +33,7 @@ class Canvas:
         self.root = ElementTree.Element(
             "svg",
             {
-                "xmlns": "http://www.w3.org/2000/svg", "class": "plot", "role": "img", "aria-label": title,
+                "xmlns": "http://www.w3.org/2000/svg", "class": "drawing", "role": "img", "aria-label": title,
                 "viewBox": f"0 0 {width} {height}", "width": str(width), "height": str(height),
             },
         )  # fmt: skip

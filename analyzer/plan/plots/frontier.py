@@ -25,7 +25,8 @@ def frontier(document: Json, width: int) -> Canvas:
     ttft = [row["ttft95_s"] for row in rows]
     tpot = [row["tpot95_s"] * 1e3 for row in rows]
     x = Scale(min(ttft), max(*ttft, objective["ttft_s"]), LEFT, width - RIGHT, log=True)
-    y = Scale(0, max(*tpot, objective["tpot_s"] * 1e3) * 1.05, HEIGHT - BOTTOM, TOP)
+    promised = objective["tpot_s"] * 1e3
+    y = Scale(min(*tpot, promised) * 0.9, max(*tpot, promised) * 1.05, HEIGHT - BOTTOM, TOP)
     _axes(canvas, x, y)
     _objectives(canvas, x, y, objective)
     _edge(canvas, x, y, rows)
