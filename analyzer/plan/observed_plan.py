@@ -16,6 +16,7 @@ from analyzer.plan.one_request import paths, typical_long
 from analyzer.plan.outcome import Objective, Window
 from analyzer.plan.provenance import Input
 from analyzer.plan.receipt import Source, build_receipt
+from analyzer.plan.receipt_advice import advice
 from analyzer.plan.whatif import Answer, Grid, prepare, run
 from analyzer.plan.workload import Workload
 from analyzer.slo.scope import Scope
@@ -108,9 +109,10 @@ def _receipt(
     answer: Answer, source: Source, settings: Settings, contract: Contract, inputs: list[Input],
     written_at: str,
 ) -> Receipt:  # fmt: skip
-    base = answer.plan.workloads[0]
-    mine = [e for e in answer.evaluations if e.workload == base.origin]
-    return build_receipt(mine, [(base, source)], settings, contract, inputs, written_at)
+    factors = (1.0, 1 + answer.plan.grid.headroom)
+    offered = [(w, source.denser(factor)) for w, factor in zip(answer.plan.workloads, factors, strict=False)]
+    found = answer.evaluations
+    return build_receipt(found, offered, settings, contract, inputs, written_at, advice(answer))
 
 
 def backtest_observed(store: Columns, scope: Scope, against: Scope, asked: Asked) -> dict[str, Any]:

@@ -53,13 +53,12 @@ def recommend(
 ) -> Recommendation:  # fmt: skip
     """Choose among `evaluations`: every layout under the arrivals as they are and with `headroom` more.
 
-    The fewest workers win; of as many, colocated ones, then the best attainment where it is worst. Two pools
-    must also leave enough of the transfer `budget`.
+    The fewest workers win; of as many, colocated ones, then the best attainment where it is worst.
     """
     groups: dict[Layout, list[Evaluation]] = {}
     for evaluation in evaluations:
         groups.setdefault(evaluation.layout, []).append(evaluation)
-    reasons = {layout: _reasons(layout, group, budget) for layout, group in groups.items()}
+    reasons = {layout: _reasons(group) for layout, group in groups.items()}
     fit = sorted(
         (layout for layout in groups if not reasons[layout]), key=lambda x: _preference(x, groups[x])
     )
@@ -82,11 +81,8 @@ def recommend(
     )
 
 
-def _reasons(layout: Layout, group: list[Evaluation], budget: TransferBudget) -> list[str]:
-    found = [] if isinstance(layout, Colocated) or budget.refused is None else [budget.refused]
-    for evaluation in group:
-        found += [reason for reason in evaluation.reasons if reason not in found]
-    return found
+def _reasons(group: list[Evaluation]) -> list[str]:
+    return list(dict.fromkeys(reason for evaluation in group for reason in evaluation.reasons))
 
 
 def _worst(group: list[Evaluation]) -> float:

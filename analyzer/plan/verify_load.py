@@ -37,7 +37,7 @@ def loads(rows: list[Row]) -> dict[str, Load]:
     mean_output = sum(row[2] for row in rows) / len(rows)
     chosen = {
         "mean": [sum(column) / count for column in columns],
-        "p95": [_quantile(column, 0.95) for column in columns],
+        "p95": [quantile(column, 0.95) for column in columns],
         "peak": [column[-1] for column in columns],
     }
     return {
@@ -46,7 +46,8 @@ def loads(rows: list[Row]) -> dict[str, Load]:
     }
 
 
-def _quantile(ordered: list[float], q: float) -> float:
+def quantile(ordered: list[float], q: float) -> float:
+    """Quantile of ascending values, between two of them in proportion."""
     at = (len(ordered) - 1) * q
     low = floor(at)
     high = min(low + 1, len(ordered) - 1)

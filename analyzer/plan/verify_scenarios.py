@@ -22,8 +22,15 @@ MAX_REQUESTS = 5_000_000
 MAX_STEPS = 200_000_000
 
 
-def _rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
+def workload_rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
     """The requests of a workload, or why they are not to be had."""
+    rows = _source_rows(workload, traces)
+    if isinstance(rows, str) or workload.arrivals == 1:
+        return rows
+    return [(at / workload.arrivals, prompt, output, cached) for at, prompt, output, cached in rows]
+
+
+def _source_rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
     source = workload.source
     if source.kind == "synthetic":
         spec = source.model_dump(exclude={"kind"})
@@ -78,7 +85,7 @@ def check_scenarios(
     """
     known: dict[str, list[Row] | str] = {}
     for workload in receipt.workloads:
-        rows = known[workload.name] = _rows(workload, traces)
+        rows = known[workload.name] = workload_rows(workload, traces)
         if isinstance(rows, list):
             if not rows or rows[-1][0] < MIN_SPAN_S:
                 findings.problems.append(f"workload {workload.name} is shorter than {MIN_SPAN_S:g} s: no p95")
@@ -189,7 +196,8 @@ def _result(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants,
             f"{scenario.id}: its figures rest on leases, which are not simulated again here"
         )
         return
-    window = (contract.window_start_s, contract.window_end_s)
+    faster = next(w.arrivals for w in receipt.workloads if w.name == scenario.workload)
+    window = (contract.window_start_s / faster, contract.window_end_s / faster)
     found = plain_loop.figures(trail, rows, window, contract.ttft_s, contract.tpot_s)
     for name, value in found.items():
         findings.same(f"{scenario.id}: {name}", getattr(scenario.result, name), value)

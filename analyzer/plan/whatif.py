@@ -9,7 +9,7 @@ from analyzer.plan.degraded import Mode, degraded
 from analyzer.plan.demand import demands
 from analyzer.plan.errors import BadPlan
 from analyzer.plan.evaluate import Contract, Evaluation, grid
-from analyzer.plan.layout import Layout, Settings
+from analyzer.plan.layout import Colocated, Layout, Settings
 from analyzer.plan.outcome import Figures, Window
 from analyzer.plan.recommend import Recommendation, recommend
 from analyzer.plan.sweep import Case, cost, evaluate_all
@@ -139,13 +139,20 @@ def run(
 ) -> Answer:
     """Simulate a plan on all cores; BadPlan before anything runs when it is too large."""
     found = evaluate_all(plan.workloads, plan.cases, progress, processes)
-    intact = found[: len(plan.layouts) * len(plan.workloads)]
+    intact = [_within_budget(e, plan) for e in found[: len(plan.layouts) * len(plan.workloads)]]
     failures = [
         Failure(layout, mode, evaluation.layout, evaluation.figures)
         for (layout, mode), evaluation in zip(plan.failures, found[len(intact) :], strict=True)
     ]
     chosen = recommend(intact, plan.contract, plan.grid.headroom, plan.budget, plan.served)
     return Answer(plan, tuple(intact), tuple(failures), chosen, tuple(_signals(plan, chosen)))
+
+
+def _within_budget(evaluation: Evaluation, plan: Plan) -> Evaluation:
+    """Two pools on a link that takes too much of TTFT are refused, whatever the simulation says."""
+    if plan.budget.refused is None or isinstance(evaluation.layout, Colocated):
+        return evaluation
+    return replace(evaluation, reasons=(*evaluation.reasons, plan.budget.refused))
 
 
 def _signals(plan: Plan, chosen: Recommendation) -> Sequence[Signal]:
