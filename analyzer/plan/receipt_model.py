@@ -228,7 +228,7 @@ class Rejected(Part):
 
 
 class TransferBudgetPart(Part):
-    """What a p95 prompt's hand-off takes of what its prefill leaves of TTFT; two pools need `reserve` left."""
+    """What a p95 prompt's hand-off takes of what prefill leaves of TTFT; two pools need `reserve` left."""
 
     prompt_tokens: int = Field(ge=1)
     bytes_per_s: float = Field(gt=0)
