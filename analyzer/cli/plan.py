@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from analyzer.cli import plan_tables as tables
-from analyzer.cli.plan_shared import errors, facts_of, progress_bar, write_receipt
+from analyzer.cli.plan_shared import errors, facts_of, progress_bar, receipt_path, write_receipt
 from analyzer.cli.plan_whatif import backtest, whatif
 from analyzer.plan.demand import demands
 from analyzer.plan.deployment import template
@@ -207,6 +207,8 @@ def sweep(
       pdscope plan sweep --workers 6 --chunk 512 --chunk 1024 --trace mooncake_conversation_trace.jsonl
     """
     with errors():
+        if receipt is not None:
+            receipt_path(receipt)
         traffic = _traffic(rate, seed, seconds, trace, prefix_cache)
         facts, by = facts_of(deployment)
         contract = Contract(Objective(ttft, tpot_ms / 1000), attainment, ceiling, traffic.window)

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from analyzer.plan.deployment import Deployment, read_deployment
 from analyzer.plan.errors import BadPlan, PlanError
+from analyzer.plan.headline import MATRIX_COLUMNS
 
 
 @contextmanager
@@ -45,13 +46,25 @@ def progress_bar(shown: bool, what: str) -> Iterator[Callable[[int, int], None]]
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
-def write_receipt(path: Path, receipt: dict[str, Any], matrix: str) -> None:
-    """The receipt at `path` and its matrix beside it, as .csv."""
+def receipt_path(path: Path) -> Path:
+    """`path`, when a receipt and its matrix may be written there; BadPlan otherwise, before anything runs."""
     if path.suffix == ".csv":
         raise BadPlan(f"{path}: the receipt is JSON and its matrix takes the .csv name; name it .json")
+    beside = path.with_suffix(".csv")
+    try:
+        if beside.exists() and not beside.read_bytes().startswith(",".join(MATRIX_COLUMNS).encode()):
+            raise BadPlan(f"{beside}: exists and is no receipt's matrix; give the receipt another name")
+    except OSError as error:
+        raise BadPlan(f"{beside}: cannot be read: {error.strerror}") from error
+    return path
+
+
+def write_receipt(path: Path, receipt: dict[str, Any], matrix: str) -> None:
+    """The receipt at `path` and its matrix beside it, as .csv."""
+    beside = receipt_path(path).with_suffix(".csv")
     try:
         path.write_text(json.dumps(receipt, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        path.with_suffix(".csv").write_text(matrix, encoding="utf-8", newline="")
+        beside.write_text(matrix, encoding="utf-8", newline="")
     except OSError as error:
         raise BadPlan(f"{path}: cannot be written: {error.strerror}") from error
-    Console(stderr=True).print(f"wrote {path} and {path.with_suffix('.csv')}", highlight=False)
+    Console(stderr=True).print(f"wrote {path} and {beside}", highlight=False)

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from analyzer.cli.options import ApiOption, JsonOption, TokenOption, settings_of
 from analyzer.cli.plan_answer import show_answer, show_backtest
-from analyzer.cli.plan_shared import errors, facts_of, progress_bar, write_receipt
+from analyzer.cli.plan_shared import errors, facts_of, progress_bar, receipt_path, write_receipt
 from analyzer.plan.errors import BadPlan
 
 POLL_S = 0.3
@@ -117,6 +118,8 @@ def whatif(
     tpot = None if tpot_ms is None else tpot_ms / 1000
     objective = {"ttft": ttft, "tpot": tpot, "target": attainment, "ceiling": ceiling}
     with errors():
+        if receipt is not None:
+            receipt_path(receipt)
         if trace is not None:
             if from_ or to:
                 raise BadPlan("--trace and --from/--to are both given; a trace has its own arrivals")
@@ -175,9 +178,11 @@ def backtest(
     with errors():
         if from_ is None and to is None:
             from analyzer.plan.simulated_backtest import simulated_backtests
+            from collector.store import Store
 
-            with progress_bar(not as_json, "backtesting") as progress:
-                found = simulated_backtests(seconds, progress)
+            store = Store.open(":memory:")
+            with closing(store), progress_bar(not as_json, "backtesting") as progress:
+                found = simulated_backtests(store, seconds, progress)
         else:
             other = {"from": against_from, "to": against_to, "cohort": against_cohort or cohort}
             ask = {

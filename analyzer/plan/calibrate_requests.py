@@ -78,10 +78,10 @@ def calibrate(observed: Observed, facts: Deployment, by: str, chunk: int | None,
     decodes = streams(observed, prompts, MIN_STEPS)
     _enough(observed, prompts, decodes)
     compute, overhead, prefill_error = _prompt_fit(observed, prompts, one, base.model.overhead_s)
+    prefill_error.check(observed.window)
     weights, context, decode_error = _stream_fit(observed, decodes, one, overhead)
+    decode_error.check(observed.window)
     errors = (prefill_error, decode_error)
-    for error in errors:
-        error.check(observed.window)
     origin = f"fit to {QUERY}, {observed.window}"
     model = StepModel(weights, context, compute, overhead, Label.DERIVED, origin)
     sent = fit_hand_off(observed, base.transfer, compute, by, one)

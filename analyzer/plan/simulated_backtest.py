@@ -1,11 +1,10 @@
-"""Backtests on simulated deployments: each emits telemetry into a store, and nothing else is known of it.
+"""Backtests on simulated deployments: each emits telemetry into a store; nothing else is known of it.
 
 The truth is simulated with the declared constants; the prediction with constants calibrated on the telemetry
 of another layout or rate. What differs is what calibration gets wrong, not what the step model leaves out.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +48,7 @@ UNKNOWN = (
 
 
 def simulated_backtests(
+    store: Store,
     seconds: float,
     progress: Callable[[int, int], None] | None = None,
     known: Sequence[Served] = KNOWN,
@@ -57,14 +57,15 @@ def simulated_backtests(
 ) -> list[dict[str, Any]]:
     """Calibrate on each of `known` and predict each of `unknown` (and itself); a document per prediction.
 
-    `seconds` of traffic each. BadPlan when that is too short to be planned on.
+    `store` takes the telemetry, a cohort per deployment; `seconds` of traffic each. BadPlan when that is too
+    short to be planned on.
     """
     truth = facts or Deployment()
     report = progress or (lambda done, of: None)
     found: list[dict[str, Any]] = []
     of = len(known) * (len(unknown) + 1)
     for served in known:
-        observed = _observe(served, seconds, truth.settings(), truth.accelerators)
+        observed = _observe(store, served, seconds, truth)
         layout = parse_layout(served.layout)
         chunk = layout.chunk if isinstance(layout, Colocated) else None
         base = {"label": "modelled", "calibrated_on": _named(observed, served)}
@@ -83,16 +84,17 @@ def simulated_backtests(
     return found
 
 
-def _observe(served: Served, seconds: float, truth: Settings, accelerators: int) -> Observed:
+def _observe(store: Store, served: Served, seconds: float, facts: Deployment) -> Observed:
     """Simulate, store the telemetry, assemble it and read it as any window is read."""
+    truth = facts.settings()
     run = simulate(_traffic(served, seconds), parse_layout(served.layout), truth)
-    bodies = list(exports(run, truth.transfer, Emission(START_NS, "simulated", served.layout, accelerators)))
-    with closing(Store.open(":memory:")) as store:
-        for at in range(0, len(bodies), EXPORTS_AT_ONCE):
-            store.insert_traces(bodies[at : at + EXPORTS_AT_ONCE])
-        Assembler(store).catch_up()
-        scope = Scope(START_NS - HOUR_NS, START_NS + round(seconds * 1e9) + HOUR_NS)
-        return read_observed(store, scope, Asked().objective)
+    cohort = f"{served.layout}-{served.rate_per_s:g}"
+    bodies = list(exports(run, truth.transfer, Emission(START_NS, "simulated", cohort, facts.accelerators)))
+    for at in range(0, len(bodies), EXPORTS_AT_ONCE):
+        store.insert_traces(bodies[at : at + EXPORTS_AT_ONCE])
+    Assembler(store).catch_up()
+    until = START_NS + round(seconds * 1e9) + HOUR_NS
+    return read_observed(store, Scope(START_NS - HOUR_NS, until, cohort=cohort), Asked().objective)
 
 
 def _traffic(served: Served, seconds: float) -> Workload:

@@ -23,15 +23,15 @@ Queues = dict[str, tuple[float, float]]
 """(offered, service) per second by queue name."""
 
 
-def loads(rows: list[Row]) -> dict[str, Load]:
-    """Load at mean, p95 and peak over whole windows of WINDOW_S."""
-    count = floor(rows[-1][0] / WINDOW_S)
+def loads(rows: list[Row], window_s: float = WINDOW_S) -> dict[str, Load]:
+    """Load at mean, p95 and peak over whole windows."""
+    count = floor(rows[-1][0] / window_s)
     slots = [[0.0, 0.0, 0.0] for _ in range(count)]
     for at, prompt, output, cached in rows:
-        slot = floor(at / WINDOW_S)
+        slot = floor(at / window_s)
         if slot < count:
             for k, amount in enumerate((1, prompt - cached, output)):
-                slots[slot][k] += amount / WINDOW_S
+                slots[slot][k] += amount / window_s
     columns = [sorted(column) for column in zip(*slots, strict=True)]
     mean_prompt = sum(row[1] for row in rows) / len(rows)
     mean_output = sum(row[2] for row in rows) / len(rows)

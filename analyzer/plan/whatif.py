@@ -112,7 +112,8 @@ def prepare(
     factor = 1 + asked.headroom
     workloads = [workload] if factor == 1 else [workload, workload.denser(factor)]
     window = contract.window
-    denser = replace(contract, window=Window(window.start_s / factor, window.end_s / factor))
+    shrunk = Window(window.start_s / factor, window.end_s / factor)
+    denser = replace(contract, window=shrunk, burst_s=contract.burst_s / factor)
     contracts = [contract, denser]
     layouts = list(dict.fromkeys([*asked.layouts, *([served] if served is not None else [])]))
     cases = [Case(w, layout, settings, contracts[w]) for layout in layouts for w in range(len(workloads))]
