@@ -148,7 +148,9 @@ def _asked(ask: PlanAsk, services: Services) -> tuple[Asked, dict[str, Any]]:
     ttft, tpot = first.ttft if o.ttft is None else o.ttft, first.tpot if o.tpot is None else o.tpot
     target = first.target if o.target is None else o.target
     chunks = tuple(dict.fromkeys(g.chunks))
-    grid = Grid(g.workers or 4, chunks, g.prefill_budget, g.headroom, g.reserve, g.degraded)
+    grid = Grid(
+        4 if g.workers is None else g.workers, chunks, g.prefill_budget, g.headroom, g.reserve, g.degraded
+    )
     if g.workers is None and ask.scope is not None:
         workers: int | None = None
     else:

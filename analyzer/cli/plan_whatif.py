@@ -262,7 +262,11 @@ def _on_trace(
     facts, by = facts_of(deployment)
     target = 0.95 if objective["target"] is None else objective["target"]
     promise = Objective(_or(objective["ttft"], 2.0), _or(objective["tpot"], 0.012))
-    sizes = {**grid, "workers": grid["workers"] or 4, "chunks": tuple(grid["chunks"])}
+    sizes = {
+        **grid,
+        "workers": 4 if grid["workers"] is None else grid["workers"],
+        "chunks": tuple(grid["chunks"]),
+    }
     asked = Asked(promise, target, objective["ceiling"], Grid(**sizes), facts=facts, by=by)
     window = Window(workload.span_s / 8, workload.span_s * 7 / 8)
     source = Source.trace(path.name, path.read_bytes(), cache)

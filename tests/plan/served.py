@@ -7,7 +7,7 @@ import numpy as np
 from analyzer.plan.lanes import lanes
 from analyzer.plan.layout import Colocated, Settings
 from analyzer.plan.observed import HandOffs, Observed
-from analyzer.plan.outcome import End, Objective, Run
+from analyzer.plan.outcome import End, Floats, Objective, Run
 from analyzer.plan.provenance import Label
 
 
@@ -22,8 +22,8 @@ def observed(run: Run, settings: Settings, objective: Objective | None = None) -
     ttft, spread = run.first_s - load.arrival_s, run.last_s - run.first_s
     tpot = np.where(steps > 0, spread / np.maximum(steps, 1), np.nan)
     stream = at.decode_worker if one else at.decode_worker + 1 + int(at.prefill_worker.max())
-    wire = load.prompt * settings.transfer.seconds_per_token
-    size = load.prompt * float(settings.transfer.bytes_per_token)
+    wire: Floats = load.prompt * settings.transfer.seconds_per_token
+    size: Floats = load.prompt * float(settings.transfer.bytes_per_token)
     none = np.empty(0)
     return Observed(
         workload=replace(run.workload, arrival_s=tuple(arrival.tolist()), label=Label.OBSERVED),
@@ -40,6 +40,6 @@ def observed(run: Run, settings: Settings, objective: Objective | None = None) -
         stream_worker=stream.astype(np.int32),
         workers=(),
         gpus=8,
-        hand_offs=HandOffs(none, none, none) if one else HandOffs(wire, size, load.prompt.astype(float)),
+        hand_offs=HandOffs(none, none, none) if one else HandOffs(wire, size, load.prompt.astype(np.float64)),
         left_out={},
     )
