@@ -56,6 +56,8 @@ class Calibration:
     served: Layout
     accelerators: int
     slowest_bytes_per_s: float | None
+    context_seen: float
+    """Context beside a stream, 95th percentile, tokens: beyond it decode steps are extrapolated."""
     errors: tuple[FitError, ...]
     inputs: tuple[Input, ...]
     notes: tuple[str, ...]
@@ -93,6 +95,7 @@ def calibrate(observed: Observed, facts: Deployment, by: str, chunk: int | None,
         served,
         accelerators,
         sent.conservative_bytes_per_s,
+        float(np.quantile(decodes.context, 0.95)),
         errors,
         inputs,
         (*observed.notes, *sent.notes),

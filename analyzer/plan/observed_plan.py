@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analyzer.plan.calibrate_requests import calibrate
+from analyzer.plan.calibrate_requests import Calibration, calibrate
 from analyzer.plan.compare import check_replay, replay
 from analyzer.plan.deployment import Deployment
 from analyzer.plan.document import Fitted, comparison_part, document, refusal, workload_part
 from analyzer.plan.errors import BadCalibration
 from analyzer.plan.evaluate import Contract
-from analyzer.plan.layout import Layout, Settings
+from analyzer.plan.layout import Colocated, Layout, Settings
 from analyzer.plan.observed import Columns, Observed, read_observed
 from analyzer.plan.one_request import paths, typical_long
 from analyzer.plan.outcome import Objective, Window
@@ -20,6 +20,9 @@ from analyzer.plan.receipt_advice import advice
 from analyzer.plan.whatif import Answer, Grid, prepare, run
 from analyzer.plan.workload import Workload
 from analyzer.slo.scope import Scope
+
+FAR_BEYOND = 1.5
+"""Up to so many times the context that was seen, step times are trusted."""
 
 MOST_PATHS = 12
 """Layouts of which one request's path is kept: more cannot be told apart on a page."""
@@ -102,7 +105,29 @@ def plan_workload(
     equal = [layout for layout in plan.layouts if layout.workers == grid.workers][:MOST_PATHS]
     shown = (row, paths(workload, row, equal, settings))
     receipt = _receipt(answer, source, settings, contract, inputs, written_at)
-    return Result(document(answer, fitted, inputs, accelerators, shown), receipt)
+    made = document(answer, fitted, inputs, accelerators, shown)
+    if fitted and (warning := _extrapolates(answer, fitted.calibration)):
+        made["calibration"]["notes"].append(warning)
+    return Result(made, receipt)
+
+
+def _extrapolates(answer: Answer, calibration: Calibration) -> str | None:
+    """A warning when the recommended layout decodes with far more context than was ever seen."""
+    chosen, load = answer.recommendation.layout, answer.plan.workloads[0].columns
+    if chosen is None:
+        return None
+    workers = chosen.workers if isinstance(chosen, Colocated) else chosen.decode
+    tpot = next(e.figures.tpot50_s for e in answer.evaluations if e.layout == chosen) or 0.0
+    # Little's law: as many streams run at once as tokens a second times seconds a token
+    batch = float(load.output.sum()) / answer.plan.workloads[0].span_s * tpot / workers
+    context = batch * float(load.prompt.mean() + load.output.mean() / 2)
+    if context <= FAR_BEYOND * calibration.context_seen:
+        return None
+    return (
+        f"{chosen.name} decodes with about {context:,.0f} tokens of context a worker; no more than "
+        f"{calibration.context_seen:,.0f} were seen, so its steps are extrapolated: try it on part of the "
+        "traffic first"
+    )
 
 
 def _receipt(

@@ -104,6 +104,17 @@ def test_a_what_if_on_stored_requests_recommends_and_writes_a_receipt(store: Sto
     assert receipt["digest"] == digest(receipt)
 
 
+def test_a_layout_far_beyond_what_was_seen_is_said_to_be_extrapolated(
+    store: Store, split: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analyzer.plan.observed_plan.FAR_BEYOND", 0.1)
+
+    found = plan_observed(store, split, ASKED, "2026-11-29T00:00:00+00:00").document
+
+    chosen = found["recommendation"]["layout"]
+    assert found["calibration"]["notes"][-1].startswith(f"{chosen} decodes with about")
+
+
 def test_as_many_workers_are_tried_as_served(store: Store, together: Scope) -> None:
     answer = plan_observed(store, together, AS_SERVED, "2026-11-29T00:00:00+00:00").document
 
