@@ -109,9 +109,12 @@ def test_a_layout_far_beyond_what_was_seen_is_said_to_be_extrapolated(
 ) -> None:
     monkeypatch.setattr("analyzer.plan.observed_plan.FAR_BEYOND", 0.1)
 
-    found = plan_observed(store, split, ASKED, "2026-11-29T00:00:00+00:00").document
+    lenient = replace(ASKED, objective=Objective(60.0, 1.0), attainment=0.5, ceiling=1.0)
+
+    found = plan_observed(store, split, lenient, "2026-11-29T00:00:00+00:00").document
 
     chosen = found["recommendation"]["layout"]
+    assert chosen is not None, found["recommendation"]["considered"]
     assert found["calibration"]["notes"][-1].startswith(f"{chosen} decodes with about")
 
 
