@@ -2,7 +2,7 @@
 
     python -m tests.plan.other_model
 
-calibrates on one of them and prints what is predicted of others beside what they did: docs/planning.md has it.
+calibrates on one of them and prints what is predicted of others beside what they did (docs/planning.md).
 """
 
 from analyzer.assemble.assembler import Assembler
