@@ -15,6 +15,7 @@ from analyzer.api.services import Services
 from analyzer.api.times import rfc3339
 from analyzer.plan.deployment import Deployment, deployment
 from analyzer.plan.errors import PlanError
+from analyzer.plan.observed import MAX_OBSERVED
 from analyzer.plan.observed_plan import Asked, backtest_observed, plan_observed, plan_workload
 from analyzer.plan.outcome import Objective, Window
 from analyzer.plan.plots import PLOTS
@@ -96,6 +97,12 @@ def _work(ask: PlanAsk, services: Services) -> tuple[str, dict[str, Any], Work]:
         if ask.against is not None:
             raise BadParameter("against: a backtest needs stored requests to compare with", "against")
         spec = Synthetic(**ask.synthetic.model_dump())
+        if spec.rate_per_s * spec.until_s > MAX_OBSERVED:
+            raise BadParameter(
+                f"synthetic: {spec.rate_per_s:g} requests/s for {spec.until_s:g} s are more than "
+                f"{MAX_OBSERVED:,}; ask for less",
+                "synthetic",
+            )
         return "what-if", {**said, "synthetic": ask.synthetic.model_dump()}, _supplied(spec, asked)
     assert ask.scope is not None
     scope = _scope(ask.scope, "from")
