@@ -43,6 +43,7 @@ class RecordedApi:
         router.add_api_route("/requests/{request_id}", self.one_request)
         router.add_api_route("/plan", self.post_plan, methods=["POST"])
         router.add_api_route("/plan/{plan_id}", self.plan)
+        router.add_api_route("/plan/{plan_id}/receipt.{kind}", self.receipt)
         router.add_api_route("/plan/{plan_id}/plots/{plot}.svg", self.plot)
         router.add_api_route("/{path:path}", self.collection)
         self.app.include_router(router)
@@ -78,6 +79,9 @@ class RecordedApi:
         if plan_id not in PLANS:
             return refusal(404, "not_found", f"no plan {plan_id!r}", "plan_id")
         return JSONResponse({**recorded("later/plan"), **PLANS[plan_id]})
+
+    def receipt(self, request: Request, plan_id: str, kind: str) -> Response:
+        return self.refused(request, f"plan/{plan_id}/receipt.{kind}") or Response(f"a receipt, {kind}")
 
     def plot(self, request: Request, plan_id: str, plot: str) -> Response:
         """Drawn as REST draws it."""

@@ -71,3 +71,15 @@ def test_drawings_are_made_for_the_width_there_is(page: Page, address: str) -> N
     page.goto(f"{address}/?{DONE}")
     expect(page.locator("[data-panel=plot-lanes] svg")).to_be_visible()
     assert page.evaluate("document.querySelector('[data-panel=plot-lanes] svg').viewBox.baseVal.width") < 380
+
+
+def test_the_receipt_can_be_saved_where_a_token_is_needed(page: Page, api: RecordedApi, address: str) -> None:
+    page.goto(f"{address}/?{DONE}")
+    button = page.get_by_role("button", name="Save its matrix")
+    expect(button).to_be_visible()
+    api.token = "secret"
+    page.evaluate("sessionStorage.setItem('pdscope.token', 'secret')")
+    with page.expect_download() as saved:
+        button.click()
+    assert saved.value.suggested_filename == "plan-0123456789abcdef.csv"
+    assert saved.value.path().read_text() == "a receipt, csv"
