@@ -127,7 +127,7 @@ def test_supplied_traffic_needs_no_store(client: httpx.Client) -> None:
         ({"deployment": {"nics": 0}}, 400, "deployment: nics is 0"),
         ({"deployment": {"nic": 1}}, 400, "deployment: unknown fields nic"),
         ({"scope": None, "synthetic": {"rate_per_s": 0}}, 400, "rate_per_s is 0"),
-        ({"scope": None, "synthetic": {"rate_per_s": 1e5}}, 400, "are more than 200,000"),
+        ({"scope": None, "synthetic": {"rate_per_s": 1e4}}, 400, "are more than 200,000"),
         ({"scope": None, "synthetic": {"rate_per_s": 2}, "against": {}}, 400, "needs stored requests"),
     ],
 )
