@@ -16,6 +16,7 @@ from analyzer.api import (
     gate,
     health,
     imports,
+    plan,
     reports,
     requests,
     slo,
@@ -60,6 +61,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
         # Each worker thread keeps a store client of its own.
         anyio.to_thread.current_default_thread_limiter().total_tokens = services.settings.query_threads
         yield
+        services.planner.stop()
 
     app = FastAPI(
         title="pdscope",
@@ -86,6 +88,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
         gate.router,
         telemetry.router,
         imports.router,
+        plan.router,
     )
     for routes in answering if answers else ():
         app.include_router(routes, prefix=PREFIX, responses=failures)

@@ -85,7 +85,7 @@ def question(
         "pool": pool,
         "worker": worker,
     }
-    from_ns, to_ns = _window(from_, to)
+    from_ns, to_ns = window(from_, to)
     scope = Scope(from_ns, to_ns, **{name: label(value, name) for name, value in given.items()})
     if scope.pool and scope.pool not in POOLS:
         raise BadParameter(f"pool: {scope.pool[:64]!r} is not one of {', '.join(POOLS)}", "pool")
@@ -101,7 +101,8 @@ Provided = Annotated[Services, Depends(services)]
 Asking = Annotated[Reader, Depends(reader)]
 
 
-def _window(from_: str | None, to: str | None) -> tuple[int, int]:
+def window(from_: str | None, to: str | None) -> tuple[int, int]:
+    """The window in Unix nanoseconds; by default the last hour. Raises BadParameter."""
     to_ns = parse_instant(to, "to") if to else time.time_ns()
     from_ns = parse_instant(from_, "from") if from_ else max(0, to_ns - HOUR_NS)
     if from_ns >= to_ns:
@@ -112,7 +113,7 @@ def _window(from_: str | None, to: str | None) -> tuple[int, int]:
 
 
 def label(value: str | None, field: str) -> str:
-    """Check a label; empty for any. Raises BadParameter."""
+    """A label to select by; empty means any. Raises BadParameter."""
     if value and (len(value) > _MAX_LABEL or "\0" in value):
         raise BadParameter(f"{field}: at most {_MAX_LABEL} characters and no NUL", field)
     return value or ""

@@ -15,6 +15,7 @@ OF_ONE_TENANT = (
     "/diagnosis",
     "/attribution",
     "/workload",
+    "/compare",
     "/openapi.json",
 )
 """Calls that answer about one tenant's requests alone when told to. All others are about shared machines."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry
 
 from analyzer.api.audit import AuditLog
+from analyzer.api.plan_jobs import Planner
 from analyzer.slo.objectives import Objectives
 from analyzer.verdict.desk import Desk
 from collector.receive.formats import FileReport
@@ -53,6 +54,11 @@ class Services:
     audit: AuditLog | None = None
     waiting: Callable[[], int] = lambda: 0
     """Bytes that were acknowledged and are not yet stored: while there are some, nothing is settled."""
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Runs plans; those that are done lie beside an embedded store."""
+        return Planner(None if self.store.path is None else self.store.path / "plans")
 
     @cached_property
     def desk(self) -> Desk:

@@ -54,6 +54,12 @@ class Client:
         """One request, or `{"requests": […]}` when several bear the id."""
         return self.get(f"/requests/{quote(request_id, safe='')}")
 
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Answer of a POST of JSON."""
+        data = json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(data))}
+        return self._ask("POST", _address(path, {}), io.BytesIO(data), headers)
+
     def post_file(self, path: str, body: BinaryIO, size: int, **params: Any) -> dict[str, Any]:
         """Stream a file of `size` bytes."""
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}

@@ -1,20 +1,18 @@
 """`pdscope plan` and `pdscope receipt`: what-if planning, and checking its receipts; figures are modelled."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from analyzer.cli import plan_tables as tables
+from analyzer.cli.plan_shared import errors, facts_of, progress_bar, receipt_path, write_receipt
+from analyzer.cli.plan_whatif import backtest, whatif
 from analyzer.plan.demand import demands
-from analyzer.plan.deployment import Deployment, read_deployment, template
-from analyzer.plan.errors import BadPlan, BadReceipt, PlanError
+from analyzer.plan.deployment import template
+from analyzer.plan.errors import BadPlan, BadReceipt
 from analyzer.plan.evaluate import Contract, grid
 from analyzer.plan.kv_cost import KvFormat, Sharding, bytes_per_token, rank_bytes_per_token
 from analyzer.plan.layout import parse_layout, parse_loss
@@ -28,8 +26,11 @@ from analyzer.plan.verify import verify
 from analyzer.plan.workload import Synthetic, Workload
 
 app = typer.Typer(
-    no_args_is_help=True, help="What-if planning: KV cost, sizing, simulation. Modelled, and says so."
+    invoke_without_command=True,
+    help="What-if planning: KV cost, sizing, simulation. Modelled, and says so.",
 )
+app.callback()(whatif)
+app.command()(backtest)
 receipt_app = typer.Typer(no_args_is_help=True, help="Topology receipts.")
 
 DEFAULT_LAYOUTS = ["4x512", "4x2048", "1P+3D", "2P+2D", "3P+1D"]
@@ -76,18 +77,6 @@ LoseOption = Annotated[
 ]
 
 
-@contextmanager
-def _errors() -> Iterator[None]:
-    """A planner's error is one line on stderr and exit code 2."""
-    try:
-        yield
-    except PlanError as error:
-        Console(stderr=True, soft_wrap=True).print(
-            f"error: {error}", style="red", markup=False, highlight=False
-        )
-        raise typer.Exit(2) from error
-
-
 @dataclass(frozen=True)
 class _Traffic:
     workloads: list[tuple[Workload, Source]]
@@ -108,24 +97,6 @@ def _traffic(
         specs = [Synthetic(rate, seed=seed, until_s=seconds) for rate in dict.fromkeys(rates or [8.0])]
         sources = [(spec.draw(), Source.synthetic(spec)) for spec in specs]
     return _Traffic(sources, Window(seconds / 8, seconds * 7 / 8))
-
-
-def _deployment(path: Path | None) -> tuple[Deployment, str]:
-    if path is None:
-        return Deployment(), "pdscope default: Llama 3 70B BF16 on 8 x H100"
-    return read_deployment(path), f"deployment file {path.name}"
-
-
-@contextmanager
-def _progress(shown: bool, what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, so that stdout stays clean."""
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not (shown and console.is_terminal)
-    ) as bar:
-        task = bar.add_task(what)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 @app.command()
@@ -153,14 +124,14 @@ def simulate(
 
       pdscope plan simulate --layout 4x512 --layout 2P+2D --trace AzureLLMInferenceTrace_conv.csv
     """
-    with _errors():
+    with errors():
         traffic = _traffic(rate, seed, seconds, trace, prefix_cache)
-        facts, _ = _deployment(deployment)
+        facts, _ = facts_of(deployment)
         contract = Contract(Objective(ttft, tpot_ms / 1000), attainment, ceiling, traffic.window)
         layouts = [parse_layout(text) for text in dict.fromkeys(layout or DEFAULT_LAYOUTS)]
         losses = tuple(parse_loss(text) for text in lose or [])
         settings = replace(facts.settings(exact=not reference_compatible), losses=losses)
-        with _progress(not as_json, "simulating") as progress:
+        with progress_bar(not as_json, "simulating") as progress:
             workloads = [workload for workload, _ in traffic.workloads]
             found = run_sweep(workloads, layouts, settings, contract, progress)
         tables.show_evaluations(found, contract, as_json)
@@ -188,9 +159,9 @@ def size(
 
       pdscope plan size --layout 1P+3D --layout 2P+2D --rate 16
     """
-    with _errors():
+    with errors():
         traffic = _traffic(rate, seed, seconds, trace, prefix_cache)
-        facts, _ = _deployment(deployment)
+        facts, _ = facts_of(deployment)
         settings, room = facts.settings(), facts.kv_room.tokens
         found: list[tables.Sized] = []
         for text in dict.fromkeys(layout or DEFAULT_LAYOUTS):
@@ -235,20 +206,22 @@ def sweep(
 
       pdscope plan sweep --workers 6 --chunk 512 --chunk 1024 --trace mooncake_conversation_trace.jsonl
     """
-    with _errors():
+    with errors():
+        if receipt is not None:
+            receipt_path(receipt)
         traffic = _traffic(rate, seed, seconds, trace, prefix_cache)
-        facts, by = _deployment(deployment)
+        facts, by = facts_of(deployment)
         contract = Contract(Objective(ttft, tpot_ms / 1000), attainment, ceiling, traffic.window)
         layouts = grid(workers, tuple(dict.fromkeys(chunk or [512, 2048])))
         layouts += [extra for text in layout or [] if (extra := parse_layout(text)) not in layouts]
         workloads = [workload for workload, _ in traffic.workloads]
         settings = facts.settings()
-        with _progress(not as_json, "sweeping") as progress:
+        with progress_bar(not as_json, "sweeping") as progress:
             found = run_sweep(workloads, layouts, settings, contract, progress)
         if receipt is not None:
             written = datetime.now(UTC).isoformat(timespec="seconds")
             made = build_receipt(found, traffic.workloads, settings, contract, facts.inputs(by), written)
-            tables.write_receipt(receipt, *made)
+            write_receipt(receipt, *made)
         tables.show_evaluations(found, contract, as_json)
 
 
@@ -274,9 +247,9 @@ def kv(
 
       pdscope plan kv config.json --dtype fp8 --tensor 8
     """
-    with _errors():
+    with errors():
         shape, kv_format = read_model_config(config), KvFormat(dtype)
-        facts, _ = _deployment(deployment)
+        facts, _ = facts_of(deployment)
         if parameters is None and deployment is not None:
             parameters = facts.parameters
         facts = replace(facts.with_model(shape, kv_format), parameters=parameters or facts.parameters)
@@ -296,6 +269,11 @@ def show_deployment() -> None:
     typer.echo(template(), nl=False)
 
 
+@receipt_app.callback()
+def receipts() -> None:
+    """Check topology receipts."""  # with a callback a lone command keeps its name
+
+
 @receipt_app.command("verify")
 def verify_file(
     file: Annotated[Path, typer.Argument(help="The receipt, JSON.")],
@@ -313,7 +291,7 @@ def verify_file(
 
       pdscope receipt verify plan.json
     """
-    with _errors():
+    with errors():
         text = _text(file)
         beside = matrix or file.with_suffix(".csv")
         table = _text(beside) if matrix is not None or beside.exists() else None
@@ -323,7 +301,7 @@ def verify_file(
             rows = zip(workload.arrival_s, workload.prompt, workload.output, workload.cached, strict=True)
             sealed: str = Source.trace(path.name, path.read_bytes(), True).fields["sha256"]
             traces[sealed] = list(rows)
-        with _progress(not as_json, "verifying") as progress:
+        with progress_bar(not as_json, "verifying") as progress:
             findings = verify(text, table, traces, progress)
     tables.show_findings(file, findings, as_json)
     raise typer.Exit({"verified": 0, "rejected": 1, "incomplete": 3}[findings.status])

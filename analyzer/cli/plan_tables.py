@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from analyzer.plan.errors import BadPlan
 from analyzer.plan.evaluate import Contract, Evaluation
 from analyzer.plan.findings import Findings
 from analyzer.plan.kv_cost import transfer_to_recompute
@@ -164,18 +163,6 @@ def show_kv(
             name, "–" if value is None else format(value, digits) if isinstance(value, float) else str(value)
         )
     console.print(table)
-
-
-def write_receipt(path: Path, receipt: dict[str, Any], matrix: str) -> None:
-    """The receipt at `path` and its matrix beside it, as .csv."""
-    if path.suffix == ".csv":
-        raise BadPlan(f"{path}: the receipt is JSON and its matrix takes the .csv name; name it .json")
-    try:
-        path.write_text(json.dumps(receipt, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        path.with_suffix(".csv").write_text(matrix, encoding="utf-8", newline="")
-    except OSError as error:
-        raise BadPlan(f"{path}: cannot be written: {error.strerror}") from error
-    Console(stderr=True).print(f"wrote {path} and {path.with_suffix('.csv')}", highlight=False)
 
 
 def show_findings(path: Path, findings: Findings, as_json: bool) -> None:

@@ -23,6 +23,8 @@ class Contract:
     attainment: float = 0.95
     ceiling: float = 0.85
     window: Window = field(default_factory=Window)
+    burst_s: float = 10.0
+    """Windows over which p95 and peak demand are taken."""
 
     def __post_init__(self) -> None:
         for name, value in (("attainment", self.attainment), ("utilisation ceiling", self.ceiling)):
@@ -49,7 +51,9 @@ class Evaluation:
 def evaluate(workload: Workload, layout: Layout, settings: Settings, contract: Contract) -> Evaluation:
     """Check and simulate `layout` under `workload`; BadPlan when it cannot run at all."""
     tpot = contract.objective.tpot_s
-    checks = tuple(check(layout, d, settings, tpot, contract.ceiling) for d in demands(workload))
+    checks = tuple(
+        check(layout, d, settings, tpot, contract.ceiling) for d in demands(workload, contract.burst_s)
+    )
     result = figures(simulate(workload, layout, settings), contract.objective, contract.window)
     reasons = [c.refused for c in checks if c.moment in REFUSED_AT and c.refused]
     return Evaluation(layout, workload.origin, checks, result, (*reasons, *_missed(result, contract)))

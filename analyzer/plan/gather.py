@@ -48,4 +48,5 @@ def gather(
         stretches=np.fromiter(flat, np.float64).reshape(-1, 5),
         busy_s={str(pool): tuple(worker.busy_s for worker in members) for pool, members in pools.items()},
         end_s=max((worker.t for worker in workers), default=0.0),
+        workers={pool: tuple(members) for pool, members in pools.items()},
     )

@@ -28,8 +28,9 @@ class Role(Enum):
 class Instance:
     """A queue of requests and the batch that runs; requests are positions in a Workload.
 
-    Feed it with `inject` in order of time, run it with `advance`, read `prefilled` and `finished`:
-    lists of (end of step, request), in order. `exact` drops from the context what a sequence added;
+    Feed it with `inject` in order of time, run it with `advance`, read `begun` (start of the first step a
+    prompt is in), `prefilled`, `joined` (start of the first decode step) and `finished`: lists of
+    (time, request), in order. `exact` drops from the context what a sequence added;
     otherwise one token more, as the reference model does.
     """
 
@@ -55,7 +56,9 @@ class Instance:
         self.waiting: deque[int] = deque()
         self.left = 0  # prompt tokens the head of `waiting` still needs; 0 when it has not begun
         self.running: list[int] = []  # heap of last step << _SLOT_BITS | request
+        self.begun: list[tuple[float, int]] = []
         self.prefilled: list[tuple[float, int]] = []
+        self.joined: list[tuple[float, int]] = []
         self.finished: list[tuple[float, int]] = []
         self.stretches: list[float] = []  # flat rows of five: see outcome.step_percentile
 
@@ -137,6 +140,7 @@ class Instance:
     def _join(self, request: int) -> None:
         """Start decoding `request`: its first token exists, output - 1 steps are left."""
         steps = self.output[request] - 1
+        self.joined.append((self.t, request))
         if steps:
             self.context += self.prompt[request]
             heappush(self.running, (self.step + steps) << _SLOT_BITS | request)
@@ -206,6 +210,7 @@ class Instance:
         if not self.left:
             self.left = prompt[head] - cached[head]
             self.kv_free -= self._need(head)
+            self.begun.append((self.t, head))
         if self.left > room:
             self._chunks(until)
             return
@@ -221,6 +226,7 @@ class Instance:
             if need > self.kv_free:
                 break
             self.kv_free -= need
+            self.begun.append((self.t, head))
             tokens = prompt[head] - cached[head]
             if tokens > room:
                 self.left = tokens - room

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.plan.errors import BadPlan, need_positive
-from analyzer.plan.layout import Layout
+from analyzer.plan.instance import Instance
+from analyzer.plan.layout import Layout, Pool
 from analyzer.plan.provenance import Label
 from analyzer.plan.workload import Workload
 
@@ -29,7 +30,8 @@ class Run:
     """One layout under one workload; columns are per request, seconds, nan where it never happened.
 
     `busy_s` step time per worker by pool, `end_s` when the last step ended, `attempts` dispatches per
-    request. `stretches` has a row per stretch: see `step_percentile`.
+    request. `stretches` has a row per stretch: see `step_percentile`. `workers` are the instances as the run
+    left them, by pool; a worker that was lost and came back is two of them.
     """
 
     layout: Layout
@@ -41,6 +43,7 @@ class Run:
     stretches: Floats
     busy_s: dict[str, tuple[float, ...]]
     end_s: float
+    workers: dict[Pool, tuple[Instance, ...]]
 
 
 @dataclass(frozen=True, slots=True)

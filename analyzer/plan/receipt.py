@@ -3,7 +3,7 @@
 import hashlib
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
@@ -38,6 +38,12 @@ class Source:
     """Where a workload can be had again: see the three kinds of source in receipt_model."""
 
     fields: dict[str, Any]
+    arrivals: float = 1.0
+    """How many times as fast requests arrive."""
+
+    def denser(self, factor: float) -> "Source":
+        """The same, `factor` times as fast."""
+        return Source(self.fields, self.arrivals * factor)
 
     @staticmethod
     def synthetic(spec: Synthetic) -> "Source":
@@ -63,8 +69,9 @@ def build_receipt(
     contract: Contract,
     inputs: Sequence[Input],
     written_at: str,
+    advice: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """The receipt, sealed, and its CSV matrix.
+    """The receipt, sealed, and its CSV matrix. `advice`: what a what-if adds, see receipt_advice.
 
     `inputs` must hold NEEDED_INPUTS, which the settings were made from. BadPlan when one is missing or no
     longer agrees with the settings.
@@ -103,6 +110,7 @@ def build_receipt(
         ],
         "fallback": FALLBACK,
         "headline": headline(scenarios),
+        **(advice or {}),
         "matrix": {"rows": len(scenarios), "sha256": hashlib.sha256(matrix.encode()).hexdigest()},
     }  # fmt: skip
     receipt["digest"] = digest(receipt)
@@ -206,6 +214,7 @@ def _workload(workload: Workload, source: Source) -> dict[str, Any]:
         "name": workload.origin,
         "label": str(workload.label),
         "source": source.fields,
+        "arrivals": source.arrivals,
         "requests": len(workload),
         "requests_per_s": len(workload) / span,
         "uncached_tokens_per_s": sum(workload.uncached()) / span,

@@ -159,6 +159,8 @@ class WorkloadPart(Part):
     name: str
     label: Literal["observed", "supplied"]
     source: Annotated[SyntheticSource | TraceSource | StoredSource, Field(discriminator="kind")]
+    arrivals: float = Field(default=1.0, gt=0, le=100)
+    """How many times as fast as in the source requests arrive; the measured window shrinks with them."""
     requests: int = Field(ge=1)
     requests_per_s: float
     uncached_tokens_per_s: float
@@ -225,6 +227,50 @@ class Rejected(Part):
     reasons: list[str] = Field(min_length=1)
 
 
+class TransferBudgetPart(Part):
+    """What a p95 prompt's hand-off takes of what prefill leaves of TTFT; two pools need `reserve` left."""
+
+    prompt_tokens: int = Field(ge=1)
+    bytes_per_s: float = Field(gt=0)
+    prefill_s: float = Field(ge=0)
+    transfer_s: float = Field(ge=0)
+    envelope_s: float
+    reserve: float = Field(ge=0, lt=1)
+    left: float
+    refused: str | None
+
+
+class LanePart(Part):
+    """Workers of one pool as they serve now and as recommended."""
+
+    pool: Literal["colocated", "prefill", "decode"]
+    now: int | None = Field(ge=0)
+    then: int = Field(ge=0)
+    change: Literal["grows", "shrinks", "stays", "opens", "closes"]
+
+
+class DegradedPart(Part):
+    """What is left of a layout when a worker or the link is lost."""
+
+    layout: str
+    mode: str
+    serves: str
+    measured: int = Field(ge=0)
+    met_count: int = Field(ge=0)
+
+
+class RecommendationPart(Part):
+    """What to do, from layouts that meet the contract with `headroom` more requests."""
+
+    label: Literal["modelled"]
+    layout: str | None
+    headroom: float = Field(ge=0)
+    served: str | None
+    statement: str
+    considered: list[str]
+    lanes: list[LanePart]
+
+
 class Headline(Part):
     """The smallest layout accepted under every workload, by its worst one (attainment, then TTFT95)."""
 
@@ -262,5 +308,8 @@ class Receipt(Part):
     rejected: list[Rejected]
     fallback: list[str] = Field(min_length=1)
     headline: Headline
+    transfer_budget: TransferBudgetPart | None = None
+    recommendation: RecommendationPart | None = None
+    degraded: list[DegradedPart] = []
     matrix: Matrix
     digest: str = Field(pattern="^[0-9a-f]{64}$")

@@ -20,14 +20,15 @@ def simulate(workload: Workload, layout: Layout, settings: Settings) -> Run:
     on one clock. Both ways give the same figures where both apply.
     """
     settings.check(layout)
-    if _tied(layout, settings):
+    if on_one_clock(layout, settings):
         return run_coupled(workload, layout, settings)
     if isinstance(layout, Colocated):
         return _colocated(workload, layout, settings)
     return _disaggregated(workload, layout, settings)
 
 
-def _tied(layout: Layout, settings: Settings) -> bool:
+def on_one_clock(layout: Layout, settings: Settings) -> bool:
+    """Whether workers influence each other, so that they must be simulated side by side."""
     if settings.routing is not Routing.ROUND_ROBIN or settings.losses:
         return True
     limited = settings.kv_tokens != float("inf") or settings.lease_s != float("inf")

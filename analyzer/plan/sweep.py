@@ -4,10 +4,12 @@ import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 
 from analyzer.plan.errors import BadPlan
 from analyzer.plan.evaluate import Contract, Evaluation, evaluate
 from analyzer.plan.layout import Layout, Settings
+from analyzer.plan.simulate import on_one_clock
 from analyzer.plan.workload import Workload
 
 MAX_REQUESTS = 50_000_000
@@ -16,10 +18,24 @@ MAX_REQUESTS = 50_000_000
 WORTH_A_POOL = 60_000
 """Requests below which starting processes costs more than it saves."""
 
+ONE_CLOCK_COST = 4
+"""How much longer a layout takes whose workers influence each other."""
+
 Progress = Callable[[int, int], None]
 """Called with (done, of) after every evaluation."""
 
-_shared: tuple[Sequence[Workload], Settings, Contract] | None = None
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A layout to evaluate under workload number `workload`."""
+
+    workload: int
+    layout: Layout
+    settings: Settings
+    contract: Contract
+
+
+_shared: Sequence[Workload] | None = None
 
 
 def sweep(
@@ -35,56 +51,77 @@ def sweep(
     BadPlan before anything runs when a layout cannot run or the grid is too large. `processes` None: one
     per core.
     """
-    jobs = [(w, layout) for layout in layouts for w in range(len(workloads))]
-    requests = len(layouts) * sum(len(workload) for workload in workloads)
-    if not jobs:
+    cases = [Case(w, layout, settings, contract) for layout in layouts for w in range(len(workloads))]
+    return evaluate_all(workloads, cases, progress, processes)
+
+
+def evaluate_all(
+    workloads: Sequence[Workload],
+    cases: Sequence[Case],
+    progress: Progress | None = None,
+    processes: int | None = None,
+) -> list[Evaluation]:
+    """Evaluate every case, in order; as `sweep`. Equal cases are simulated once."""
+    distinct = list(dict.fromkeys(cases))
+    weight = cost(workloads, distinct)
+    if not distinct:
         raise BadPlan("nothing to sweep: no workloads or no layouts")
-    if requests > MAX_REQUESTS:
+    if weight > MAX_REQUESTS:
         raise BadPlan(
-            f"{len(layouts)} layouts x {len(workloads)} workloads are {requests} simulated requests; "
-            f"the limit is {MAX_REQUESTS}. Sweep fewer layouts or a shorter workload"
+            f"{len(distinct)} simulations come to {weight} simulated requests; the limit is {MAX_REQUESTS}. "
+            "Sweep fewer layouts or a shorter workload"
         )
-    for layout in layouts:
-        settings.check(layout)
-    processes = min(processes or os.cpu_count() or 1, len(jobs))
+    for case in distinct:
+        case.settings.check(case.layout)
+    processes = min(processes or os.cpu_count() or 1, len(distinct))
     report = progress or (lambda done, of: None)
-    if processes == 1 or requests < WORTH_A_POOL:
+    if processes == 1 or weight < WORTH_A_POOL:
         results = []
-        for w, layout in jobs:
-            results.append(evaluate(workloads[w], layout, settings, contract))
-            report(len(results), len(jobs))
-        return results
-    return _in_processes(jobs, (workloads, settings, contract), processes, report)
+        for case in distinct:
+            results.append(_evaluate(workloads, case))
+            report(len(results), len(distinct))
+    else:
+        results = _in_processes(distinct, workloads, processes, report)
+    found = dict(zip(distinct, results, strict=True))
+    return [found[case] for case in cases]
+
+
+def cost(workloads: Sequence[Workload], cases: Sequence[Case]) -> int:
+    """Simulated requests the cases come to; those on one clock count as often as they take longer."""
+    return sum(
+        len(workloads[case.workload]) * (ONE_CLOCK_COST if on_one_clock(case.layout, case.settings) else 1)
+        for case in cases
+    )
 
 
 def _in_processes(
-    jobs: list[tuple[int, Layout]],
-    shared: tuple[Sequence[Workload], Settings, Contract],
-    processes: int,
-    report: Progress,
+    cases: list[Case], workloads: Sequence[Workload], processes: int, report: Progress
 ) -> list[Evaluation]:
     # spawn: forking a process that holds threads (a store, a server) can deadlock the child
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_receive, initargs=shared) as pool:
-        futures = {pool.submit(_evaluate, w, layout): k for k, (w, layout) in enumerate(jobs)}
+    with ProcessPoolExecutor(processes, context, initializer=_receive, initargs=(workloads,)) as pool:
+        futures = {pool.submit(_evaluate_shared, case): k for k, case in enumerate(cases)}
         results: dict[int, Evaluation] = {}
         try:
             for future in as_completed(futures):
                 results[futures[future]] = future.result()
-                report(len(results), len(jobs))
+                report(len(results), len(cases))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return [results[k] for k in range(len(jobs))]
+    return [results[k] for k in range(len(cases))]
 
 
-def _receive(workloads: Sequence[Workload], settings: Settings, contract: Contract) -> None:
+def _receive(workloads: Sequence[Workload]) -> None:
     global _shared
-    _shared = (workloads, settings, contract)
+    _shared = workloads
 
 
-def _evaluate(workload: int, layout: Layout) -> Evaluation:
+def _evaluate_shared(case: Case) -> Evaluation:
     if _shared is None:
         raise RuntimeError("a sweep process was started without its workloads")
-    workloads, settings, contract = _shared
-    return evaluate(workloads[workload], layout, settings, contract)
+    return _evaluate(_shared, case)
+
+
+def _evaluate(workloads: Sequence[Workload], case: Case) -> Evaluation:
+    return evaluate(workloads[case.workload], case.layout, case.settings, case.contract)

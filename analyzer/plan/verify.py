@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from analyzer.plan.findings import Findings
 from analyzer.plan.plain_loop import Row
 from analyzer.plan.receipt_model import Receipt, Scenario
+from analyzer.plan.verify_advice import check_advice
 from analyzer.plan.verify_inputs import check_inputs
 from analyzer.plan.verify_scenarios import check_scenarios
 
@@ -56,6 +57,7 @@ def verify(
     for scenario in receipt.scenarios:
         _accepted(scenario, receipt, findings)
     _conclusions(receipt, findings)
+    check_advice(receipt, constants, traces or {}, findings)
     return findings
 
 
@@ -157,7 +159,9 @@ def _accepted(scenario: Scenario, receipt: Receipt, findings: Findings) -> None:
         findings.problems.append(
             f"{scenario.id}: accepted although only {met:.1%} of requests meet the objectives"
         )
-    if not scenario.accepted and not over and met >= receipt.contract.attainment:
+    budget = receipt.transfer_budget
+    split = scenario.layout.kind == "disaggregated" and budget is not None and budget.refused is not None
+    if not scenario.accepted and not over and not split and met >= receipt.contract.attainment:
         findings.problems.append(f"{scenario.id}: refused although nothing speaks against it")
     if scenario.accepted == bool(scenario.reasons):
         findings.problems.append(

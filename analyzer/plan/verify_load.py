@@ -23,21 +23,21 @@ Queues = dict[str, tuple[float, float]]
 """(offered, service) per second by queue name."""
 
 
-def loads(rows: list[Row]) -> dict[str, Load]:
-    """Load at mean, p95 and peak over whole windows of WINDOW_S."""
-    count = floor(rows[-1][0] / WINDOW_S)
+def loads(rows: list[Row], window_s: float = WINDOW_S) -> dict[str, Load]:
+    """Load at mean, p95 and peak over whole windows."""
+    count = floor(rows[-1][0] / window_s)
     slots = [[0.0, 0.0, 0.0] for _ in range(count)]
     for at, prompt, output, cached in rows:
-        slot = floor(at / WINDOW_S)
+        slot = floor(at / window_s)
         if slot < count:
             for k, amount in enumerate((1, prompt - cached, output)):
-                slots[slot][k] += amount / WINDOW_S
+                slots[slot][k] += amount / window_s
     columns = [sorted(column) for column in zip(*slots, strict=True)]
     mean_prompt = sum(row[1] for row in rows) / len(rows)
     mean_output = sum(row[2] for row in rows) / len(rows)
     chosen = {
         "mean": [sum(column) / count for column in columns],
-        "p95": [_quantile(column, 0.95) for column in columns],
+        "p95": [quantile(column, 0.95) for column in columns],
         "peak": [column[-1] for column in columns],
     }
     return {
@@ -46,7 +46,8 @@ def loads(rows: list[Row]) -> dict[str, Load]:
     }
 
 
-def _quantile(ordered: list[float], q: float) -> float:
+def quantile(ordered: list[float], q: float) -> float:
+    """Quantile of ascending values, between two of them in proportion."""
     at = (len(ordered) - 1) * q
     low = floor(at)
     high = min(low + 1, len(ordered) - 1)

@@ -22,8 +22,20 @@ MAX_REQUESTS = 5_000_000
 MAX_STEPS = 200_000_000
 
 
-def _rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
+def workload_rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
     """The requests of a workload, or why they are not to be had."""
+    rows = _source_rows(workload, traces)
+    if isinstance(rows, str) or workload.arrivals == 1:
+        return rows
+    return [(at / workload.arrivals, prompt, output, cached) for at, prompt, output, cached in rows]
+
+
+def arrivals_of(scenario: Scenario, receipt: Receipt) -> float:
+    """How many times as fast as in their source the requests of a scenario arrive."""
+    return next(w.arrivals for w in receipt.workloads if w.name == scenario.workload)
+
+
+def _source_rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> list[Row] | str:
     source = workload.source
     if source.kind == "synthetic":
         spec = source.model_dump(exclude={"kind"})
@@ -78,9 +90,9 @@ def check_scenarios(
     """
     known: dict[str, list[Row] | str] = {}
     for workload in receipt.workloads:
-        rows = known[workload.name] = _rows(workload, traces)
+        rows = known[workload.name] = workload_rows(workload, traces)
         if isinstance(rows, list):
-            if not rows or rows[-1][0] < MIN_SPAN_S:
+            if not rows or rows[-1][0] * workload.arrivals < MIN_SPAN_S * (1 - 1e-9):
                 findings.problems.append(f"workload {workload.name} is shorter than {MIN_SPAN_S:g} s: no p95")
                 known[workload.name] = []
                 continue
@@ -147,7 +159,7 @@ def _queues(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants,
     layout, kv = scenario.layout, receipt.settings.kv_tokens
     room = inf if kv is None else kv
     found: dict[str, Queues] = {}
-    for moment, load in loads(rows).items():
+    for moment, load in loads(rows, WINDOW_S / arrivals_of(scenario, receipt)).items():
         if layout.kind == "colocated":
             found[moment] = one_pool(load, c, layout.workers, layout.step_budget, room)
         else:
@@ -189,7 +201,8 @@ def _result(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants,
             f"{scenario.id}: its figures rest on leases, which are not simulated again here"
         )
         return
-    window = (contract.window_start_s, contract.window_end_s)
+    faster = arrivals_of(scenario, receipt)
+    window = (contract.window_start_s / faster, contract.window_end_s / faster)
     found = plain_loop.figures(trail, rows, window, contract.ttft_s, contract.tpot_s)
     for name, value in found.items():
         findings.same(f"{scenario.id}: {name}", getattr(scenario.result, name), value)

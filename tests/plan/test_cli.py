@@ -168,3 +168,94 @@ def test_a_bad_deployment_names_file_and_field(text: str, problem: str, tmp_path
     assert result.exit_code == 2
     assert "bad.yaml: " in result.stderr
     assert problem in result.stderr
+
+
+def test_a_what_if_on_a_trace_recommends_draws_and_writes_a_receipt_that_verifies(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    lines = (SHARED / "data" / "AzureLLMInferenceTrace_conv.csv").read_text().splitlines()[:1200]
+    trace.write_text("\n".join(lines) + "\n")
+    path, plots = tmp_path / "plan.json", tmp_path / "plots"
+
+    found = run(
+        "plan", "--trace", str(trace), "--workers", "2", "--chunk", "512", "--no-degraded", "--json",
+        "--receipt", str(path), "--plots", str(plots),
+    )  # fmt: skip
+
+    answer = json.loads(found.stdout)
+    assert found.exit_code == 0, found.output
+    assert answer["recommendation"]["layout"] == "1x512"
+    assert {file.name for file in plots.iterdir()} == {"frontier.svg", "ratios.svg", "lanes.svg"}
+    assert run("receipt", "verify", str(path), "--trace", str(trace)).exit_code == 0
+
+
+def test_a_what_if_that_finds_nothing_ends_with_1_and_prints_why(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    lines = (SHARED / "data" / "AzureLLMInferenceTrace_code.csv").read_text().splitlines()[:1500]
+    trace.write_text("\n".join(lines) + "\n")
+
+    found = run("plan", "--trace", str(trace), "--workers", "1", "--chunk", "512", "--ttft", "0.05")
+
+    assert found.exit_code == 1
+    assert "No layout tried meets the contract" in found.stdout
+    assert "1 layouts" in found.stderr
+
+
+def test_a_receipt_never_overwrites_what_is_not_its_matrix(tmp_path: Path) -> None:
+    trace = tmp_path / "plan.csv"
+    trace.write_text((SHARED / "data" / "AzureLLMInferenceTrace_code.csv").read_text())
+
+    found = run("plan", "--trace", str(trace), "--receipt", str(tmp_path / "plan.json"))
+
+    assert found.exit_code == 2
+    assert "is no receipt's matrix" in found.stderr
+    assert trace.read_text().startswith("TIMESTAMP")
+
+
+def test_the_real_command_takes_receipt_verify_by_name(tmp_path: Path) -> None:
+    from analyzer.cli.main import app as whole
+
+    path = tmp_path / "none.json"
+
+    assert "cannot be read" in CliRunner().invoke(whole, ["receipt", "verify", str(path)]).stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["plan", "--trace", "none.csv"], "none.csv: cannot be read"),
+        (["plan", "--trace", "a.csv", "--from", "0"], "both given"),
+        (["plan", "--trace", "a.csv", "--receipt", "plan.csv"], "name it .json"),
+    ],
+)
+def test_a_what_if_with_bad_input_is_one_clear_line(args: list[str], problem: str) -> None:
+    found = run(*args)
+
+    assert found.exit_code == 2
+    assert problem in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--workers", "0"], "workers is 0"),
+        (["--workers", "500"], "the limit is 2,000"),
+        (["--headroom", "-1"], "headroom is -1"),
+        (["--chunk", "16"], "has no room"),
+        (["--tpot-ms", "0"], "TPOT objective is 0"),
+        (["--reserve", "1.5"], "transfer reserve is 1.5"),
+    ],
+)
+def test_a_grid_that_cannot_be_tried_is_refused_before_it_starts(options: list[str], problem: str) -> None:
+    trace = SHARED / "data" / "AzureLLMInferenceTrace_code.csv"
+
+    found = run("plan", "--trace", str(trace), *options)
+
+    assert found.exit_code == 2
+    assert problem in found.stderr
+
+
+def test_plan_alone_shows_its_help() -> None:
+    found = run("plan")
+
+    assert found.exit_code == 0
+    assert "backtest" in found.stdout

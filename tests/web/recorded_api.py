@@ -7,11 +7,19 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
+from analyzer.plan.plots import PLOTS
 from analyzer.web import mount
 
 ANSWERS = Path(__file__).parent / "answers"
 LATER = ("diagnosis", "pools", "transfers", "kv/orphans", "telemetry")
 """Calls that a pdscope may not answer yet; on only when asked for."""
+
+PLANS: dict[str, dict[str, Any]] = {
+    "0123456789abcdef": {},
+    "running": {"state": "running", "done": 3, "of": 9, "answer": None},
+    "failed": {"state": "failed", "error": "no requests are stored", "answer": None},
+}
+"""What differs from the recorded plan, by id."""
 
 REQUEST_NAMES = ("slow", "composite", "retried", "censored", "bare")
 
@@ -33,12 +41,17 @@ class RecordedApi:
         self.app = FastAPI()
         router = APIRouter(prefix="/api/v1")
         router.add_api_route("/requests/{request_id}", self.one_request)
+        router.add_api_route("/plan", self.post_plan, methods=["POST"])
+        router.add_api_route("/plan/{plan_id}", self.plan)
+        router.add_api_route("/plan/{plan_id}/receipt.{kind}", self.receipt)
+        router.add_api_route("/plan/{plan_id}/plots/{plot}.svg", self.plot)
         router.add_api_route("/{path:path}", self.collection)
         self.app.include_router(router)
         mount(self.app)
 
     def reset(self) -> None:
         self.asked.clear()
+        self.posted: list[Any] = []
         self.later = False
         self.empty = False
         self.token: str | None = None
@@ -52,6 +65,29 @@ class RecordedApi:
         if self.token and request.headers.get("authorization") != f"Bearer {self.token}":
             return refusal(401, "no_token", "send Authorization: Bearer <token>")
         return self.replaced.get(path)
+
+    async def post_plan(self, request: Request) -> Response:
+        self.posted.append(await request.json())
+        return self.refused(request, "plan") or JSONResponse(
+            {**recorded("later/plan"), "state": "waiting"}, 202
+        )
+
+    def plan(self, request: Request, plan_id: str) -> Response:
+        refused = self.refused(request, f"plan/{plan_id}")
+        if refused:
+            return refused
+        if plan_id not in PLANS:
+            return refusal(404, "not_found", f"no plan {plan_id!r}", "plan_id")
+        return JSONResponse({**recorded("later/plan"), **PLANS[plan_id]})
+
+    def receipt(self, request: Request, plan_id: str, kind: str) -> Response:
+        return self.refused(request, f"plan/{plan_id}/receipt.{kind}") or Response(f"a receipt, {kind}")
+
+    def plot(self, request: Request, plan_id: str, plot: str) -> Response:
+        """Drawn as REST draws it."""
+        width = int(request.query_params["width"])
+        drawn = PLOTS[plot](recorded("later/plan")["answer"], width).svg(own_style=False)
+        return Response(drawn, media_type="image/svg+xml")
 
     def one_request(self, request: Request, request_id: str) -> Response:
         refused = self.refused(request, f"requests/{request_id}")

@@ -18,6 +18,7 @@ VIEWS = {
     "transfers": FIXED,
     "orphans": FIXED,
     "telemetry": FIXED,
+    "plan": "plan=0123456789abcdef",
     "request": "id=slow",
     "request composite": "id=composite",
     "request retried": "id=retried&zoom=all",

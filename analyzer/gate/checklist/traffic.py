@@ -6,8 +6,8 @@ from analyzer.gate.check import Check, Fact, not_shown, shown
 from analyzer.gate.cohort import Cohort
 from analyzer.gate.estimate import LEAST
 from analyzer.gate.evidence import Evidence
+from analyzer.verdict.conversations import conversations
 from analyzer.verdict.tables import Outcome
-from analyzer.verdict.workload_answer import conversations
 
 NEARLY_ALL = 0.99
 BEYOND_P99 = 200

@@ -41,15 +41,12 @@ async function bodyOf(response) {
   }
 }
 
-/** @param {object} params names to values; null, undefined and '' are left out. */
-export async function get(path, params = {}, signal) {
-  const query = new URLSearchParams(Object.entries(params).filter(([, v]) => v !== null && v !== undefined && v !== ''));
-  const address = `${ROOT}${path}${query.size ? `?${query}` : ''}`;
-  const response = await fetch(address, { headers: headers(), signal }).catch((cause) => {
+async function ask(address, path, options, read) {
+  const response = await fetch(address, options).catch((cause) => {
     if (cause.name === 'AbortError') throw cause;
     throw new ApiError(0, 'unreachable', `pdscope does not answer at ${new URL(ROOT, document.baseURI).host}`);
   });
-  if (response.ok) return bodyOf(response);
+  if (response.ok) return read(response);
   if (response.status === 501) throw new NotAnswered(501, 'not_answered', `this pdscope does not answer /${path} yet (HTTP 501)`);
   const body = await bodyOf(response);
   if (response.status === 300) throw new SeveralMatches(body.requests ?? body.matches ?? []);
@@ -58,10 +55,37 @@ export async function get(path, params = {}, signal) {
   throw new Kind(response.status, error.code, String(error.message), error.field);
 }
 
-/** Like get, but a call that fails leaves the rest of the view standing: {value} or {error}. */
-export async function settle(path, params, signal) {
+/** @param {object} params names to values; null, undefined and '' are left out. */
+function addressOf(path, params = {}) {
+  const query = new URLSearchParams(Object.entries(params).filter(([, v]) => v !== null && v !== undefined && v !== ''));
+  return `${ROOT}${path}${query.size ? `?${query}` : ''}`;
+}
+
+export const get = (path, params, signal) => ask(addressOf(path, params), path, { headers: headers(), signal }, bodyOf);
+
+/** A question too large for an address. */
+export const post = (path, body) => ask(addressOf(path), path,
+  { method: 'POST', headers: { ...headers(), 'content-type': 'application/json' }, body: JSON.stringify(body) }, bodyOf);
+
+/** Save an answer as a file: a plain link would not carry the token. */
+export async function download(path, name) {
+  const url = URL.createObjectURL(await ask(addressOf(path), path, { headers: headers() }, (response) => response.blob()));
+  const link = document.createElement('a');
+  Object.assign(link, { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}
+
+/** A drawing that REST has made, as an element of this page. */
+export const getDrawing = (path, params, signal) => ask(addressOf(path, params), path, { headers: headers(), signal }, async (response) => {
+  const parsed = new DOMParser().parseFromString(await response.text(), 'image/svg+xml').documentElement;
+  if (parsed.nodeName !== 'svg') throw new ApiError(response.status, 'not_svg', `HTTP ${response.status} with a body that is not SVG`);
+  return document.importNode(parsed, true);
+});
+
+/** Like get (or another way of asking), but a call that fails leaves the rest of the view standing: {value} or {error}. */
+export async function settle(path, params, signal, how = get) {
   try {
-    return { value: await get(path, params, signal) };
+    return { value: await how(path, params, signal) };
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     return { error, path };

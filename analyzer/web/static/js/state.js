@@ -7,7 +7,7 @@ export const RANGE_LABELS = {
 export const SELECTORS = ['model', 'tenant', 'route', 'cohort', 'pool', 'worker'];
 export const OBJECTIVE = ['ttft', 'tpot', 'target'];
 const WINDOW = ['range', 'from', 'to'];
-const VIEW_ONLY = ['id', 'objective', 'outcome', 'missed', 'cause', 'order', 'by', 'zoom'];
+const VIEW_ONLY = ['id', 'objective', 'outcome', 'missed', 'cause', 'order', 'by', 'zoom', 'plan'];
 
 const KEPT = [...WINDOW, ...SELECTORS, ...OBJECTIVE];
 const KNOWN = ['view', ...VIEW_ONLY, ...KEPT];
