@@ -8,7 +8,7 @@ Unix nanoseconds.
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-from collector.engines.signals import SignalRule, UnmappedMetric
+from collector.engines.signals import InfoMetric, InfoPage, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
@@ -237,3 +237,5 @@ class Adapter:
     known_lies: tuple[str, ...] = field(default=())
     signals: tuple[SignalRule, ...] = ()
     unmapped: tuple[UnmappedMetric, ...] = ()
+    info: tuple[InfoMetric, ...] = ()
+    pages: tuple[InfoPage, ...] = ()

@@ -20,7 +20,7 @@ from collector.engines.rules import (
     Source,
     SpanRule,
 )
-from collector.engines.signals import SignalRule, UnmappedMetric
+from collector.engines.signals import InfoPage, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 _S = 1e9
@@ -149,9 +149,8 @@ ADAPTER = Adapter(
     rules=(_PROXY, *_RECORD_RULES),
     switch_on=(
         "otlp_config.otlp_traces_endpoint in the disaggregated server's configuration; "
-        "return_perf_metrics: true and "
-        "perf_metrics_max_requests, then poll /perf_metrics and import the answers; scrape "
-        "/prometheus/metrics"
+        "return_perf_metrics: true and perf_metrics_max_requests, and a scrape job of the kind "
+        "trtllm_perf_metrics for the proxy; scrape its /prometheus/metrics as well"
     ),
     checked_against="source, spans and records built in its shape",
     known_lies=(
@@ -163,4 +162,7 @@ ADAPTER = Adapter(
     ),
     signals=_SIGNALS,
     unmapped=_UNMAPPED,
+    pages=(
+        InfoPage(("/version",), (("version", "service.version"), ("version", "pd.compat.connector_version"))),
+    ),
 )
