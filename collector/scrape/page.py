@@ -105,7 +105,7 @@ class Layout:
     ):
         """Parse the series of a page. pods: worker by its pod's name. Raises BadPage."""
         self.keys = keys
-        self.pods = pods or {}
+        self.pods = {} if pods is None else pods
         self.families = [key[7:].split(" ", 1)[0] for key in keys if key.startswith(_TYPE)]
         self._wanted = wanted
         self._export = ExportMetricsServiceRequest()

@@ -18,8 +18,9 @@ from collector.scrape.info import pages_of
 from collector.scrape.metrics import ScrapeMetrics
 from collector.scrape.pod_targets import Change, pod_changes
 from collector.scrape.target import Target
+from collector.scrape.together import Submit, Together
 from collector.scrape.wanted import wanted
-from collector.scrape.worker_loop import Shared, Submit, WorkerLoop
+from collector.scrape.worker_loop import Shared, WorkerLoop
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +49,10 @@ class Scraper:
     def __init__(self, config: ScrapeConfig, submit: Submit, registry: CollectorRegistry):
         """What is scraped goes to `submit`; what is counted is registered in `registry`."""
         self._config = config
-        self._shared = Shared(submit, ScrapeMetrics(registry), wanted(ADAPTERS), pages_of(ADAPTERS))
+        self._together = Together(submit)
+        self._shared = Shared(
+            self._together.submit, ScrapeMetrics(registry), wanted(ADAPTERS), pages_of(ADAPTERS)
+        )
         self._jobs: list[_JobState] = []
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
@@ -82,7 +86,7 @@ class Scraper:
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        tasks: list[asyncio.Task[None]] = []
+        tasks = [asyncio.create_task(self._together.run())]
         try:
             for job in self._config.jobs:
                 self._jobs.append(_JobState(job, session(job)))

@@ -26,6 +26,7 @@ from collector.scrape.metrics import ScrapeMetrics
 from collector.scrape.page import Layout, attribute, split
 from collector.scrape.perf_metrics import PerfMetrics
 from collector.scrape.target import Target
+from collector.scrape.together import Submit
 from collector.scrape.wanted import Wanted
 
 _log = logging.getLogger(__name__)
@@ -34,9 +35,6 @@ _MOST_UNKEPT = 10_000
 
 JITTER = 0.05
 """Share of the interval by which a scrape may be early or late: workers are not asked in step."""
-
-Submit = Callable[[Export, str], "Future[Refused]"]
-"""Keeps an export; raises CollectorError when it can't be taken now."""
 
 
 @dataclass

@@ -31,8 +31,9 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture
-def scraping(store, tmp_path):
+def scraping(store, tmp_path, monkeypatch):
     """Start a scraper with a configuration; its points end in the store by way of the journal."""
+    monkeypatch.setattr("collector.scrape.together.EVERY_S", 0.1)
     running = []
 
     def start(text, submit=None):
