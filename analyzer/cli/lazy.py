@@ -26,6 +26,7 @@ LATER = {
     "demo": Later(
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
     ),
+    "doctor": Later("analyzer.cli.doctor:doctor", "What arrives, what is missing, and what can't be so."),
     "journal": Later(
         "analyzer.cli.journal:journal", "Show, verify or replay what was acknowledged and is not yet stored."
     ),

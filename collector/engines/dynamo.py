@@ -337,6 +337,7 @@ ADAPTER = Adapter(
         "OTEL_EXPORT_ENABLED=1 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://HOST:4317 DYN_LOGGING_JSONL=1; "
         "DYN_REQUEST_TRACE=1 DYN_REQUEST_TRACE_SINKS=file for what spans leave out of cancelled requests"
     ),
+    metrics_on="DYN_SYSTEM_PORT=8081 for each worker (http://HOST:8081/metrics)",
     checked_against=(
         "live captures of Dynamo 1.6.1 and 1.4.2 with its mock engine; migration against its documented shape"
     ),

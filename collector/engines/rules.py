@@ -237,5 +237,7 @@ class Adapter:
     known_lies: tuple[str, ...] = field(default=())
     signals: tuple[SignalRule, ...] = ()
     unmapped: tuple[UnmappedMetric, ...] = ()
+    metrics_on: str = ""
+    """How its metrics page is had, where it is not there by itself."""
     info: tuple[InfoMetric, ...] = ()
     pages: tuple[InfoPage, ...] = ()

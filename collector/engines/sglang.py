@@ -170,6 +170,7 @@ ADAPTER = Adapter(
         "python -m sglang.launch_server … --enable-trace --otlp-traces-endpoint HOST:4317 "
         "--trace-modules request,mooncake --enable-metrics, with SGLANG_TRACE_LEVEL=3"
     ),
+    metrics_on="--enable-metrics",
     checked_against=(
         "source of SGLang 0.5.23, spans built in its shape; metrics against live captures of "
         "sglang-router 0.3.2 "

@@ -152,6 +152,7 @@ ADAPTER = Adapter(
         "return_perf_metrics: true and perf_metrics_max_requests, and a scrape job of the kind "
         "trtllm_perf_metrics for the proxy; scrape its /prometheus/metrics as well"
     ),
+    metrics_on="return_perf_metrics: true (http://HOST:PORT/prometheus/metrics)",
     checked_against="source, spans and records built in its shape",
     known_lies=(
         "no metric tells of KV transfers or of KV that expired",

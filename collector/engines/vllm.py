@@ -366,6 +366,7 @@ ADAPTER = Adapter(
         "vllm serve … --otlp-traces-endpoint http://HOST:4317; "
         "vllm_router_rs.Router(enable_trace=True, otlp_traces_endpoint=…)"
     ),
+    metrics_on="a page of the engine itself: http://HOST:8000/metrics",
     checked_against="live captures of vLLM 0.32.0 and vllm-router 0.1.17",
     signals=_SIGNALS,
     unmapped=_UNMAPPED,

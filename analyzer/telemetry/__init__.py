@@ -1,0 +1,6 @@
+"""What arrives, what is missing for which answer, and what can't be so: the telemetry's own check-up."""
+
+from analyzer.telemetry.check import Check, Kind, Severity
+from analyzer.telemetry.report import TelemetryReport, examine
+
+__all__ = ["Check", "Kind", "Severity", "TelemetryReport", "examine"]
