@@ -88,7 +88,7 @@ class TableModel(BaseModel):
 
 
 class TelemetryModel(BaseModel):
-    """Answer of `/telemetry`: checks, scraped, signals, unmapped, clocks are of the window, the rest of all."""
+    """Answer of `/telemetry`: checks, scraped, signals, unmapped, clocks of the window, the rest of all."""
 
     window: WindowModel
     checks: list[CheckModel] = Field(
@@ -111,7 +111,7 @@ class TelemetryModel(BaseModel):
 
 @router.get("/telemetry", summary="What was received and what became of it")
 def telemetry(asked: Asked, services: Provided) -> TelemetryModel:
-    """Check the window's telemetry, whatever its labels; counts of spans and sizes are of all that is stored."""
+    """Check the window's telemetry, whatever its labels; counts of spans and sizes are of all stored."""
     store = services.store
     scope = Scope(asked.scope.from_ns, asked.scope.to_ns)
     found = services.desk.ask(scope, asked.objectives, FRESH_S).diagnosis

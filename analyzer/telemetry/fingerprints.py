@@ -13,7 +13,7 @@ _MATTERS = "a mismatch of both sides is found before hand-offs fail only when bo
 def fingerprints(found: Arrivals, workers: Iterable[Worker]) -> Iterator[Check]:
     """Workers whose fingerprint is not known, and pools that differ in theirs."""
     pools = {row["worker"]: row["pool"] for row in found.request_workers}
-    pools |= {item.worker: item.pool for item in found.signals if item.pool in ("prefill", "decode")}
+    pools |= {item.worker: item.pool for item in found.signals if item.signal != "up"}
     sides: dict[str, list[Worker]] = {"prefill": [], "decode": []}
     for worker in workers:
         if pools.get(worker.name) in sides:

@@ -7,6 +7,7 @@ from analyzer.telemetry.check import Check, Kind, Severity
 from analyzer.telemetry.read import Arrivals
 from analyzer.verdict.findings import Finding
 from collector.engines import ADAPTERS
+from collector.engines.signals import is_counter
 
 _OF_FINDINGS = {
     "ttft_definition_mismatch": "use pdscope's TTFT; the engine's stops where its leg ends",
@@ -27,6 +28,11 @@ _OF_FINDINGS = {
 }
 """What verdicts say of a window's telemetry that a check-up repeats, and what to do about it."""
 _COUNTED_TWICE = ("time_to_first_token_seconds", "e2e_request_latency_seconds", "request_success_total")
+_POOLS: dict[tuple[str, str], set[str]] = {}
+for _rule in (rule for adapter in ADAPTERS for rule in adapter.signals):
+    for _name in _rule.names:
+        _POOLS.setdefault((_name, _rule.signal), set()).add(_rule.pool)
+"""The pools whose workers use a metric, '' for any."""
 _EDGE = 0.5
 """Share of one pool's count that the other's must have for both to count the same requests."""
 
@@ -77,8 +83,18 @@ def _both_pools(summaries: list[HistogramSummary]) -> Iterator[Check]:
 
 def _dead(found: Arrivals) -> Iterator[Check]:
     for item in found.dead:
-        says = f"{item.metric} of {item.worker} did not move in {item.points} readings while others did"
-        yield _lie("metric_dead", Severity.WARNING, item.worker, says, _OF_FINDINGS["metric_dead"])
+        if _POOLS.get((item.metric, item.signal), {""}).isdisjoint({"", item.pool}):
+            # The other pool's metric, which this engine exports without using it.
+            continue
+        if is_counter(item.signal):
+            says = f"{item.metric} of {item.worker} did not move in {item.points} readings while others did"
+            yield _lie("metric_dead", Severity.WARNING, item.worker, says, _OF_FINDINGS["metric_dead"])
+        else:
+            says = (
+                f"{item.metric} of {item.worker} read 0 at all of {item.points} readings while others moved"
+            )
+            fix = "a shorter interval_s, if what it counts is over before it is read"
+            yield _lie("gauge_never_seen", Severity.INFO, item.worker, says, fix)
 
 
 def _saturated(summaries: list[HistogramSummary]) -> Iterator[Check]:

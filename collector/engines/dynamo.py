@@ -196,7 +196,7 @@ _REQUEST_TRACE = SpanRule(
 
 _PARTS_OF_SELECT = "part of kv_router.select_worker"
 
-_WORKER = ("worker_id",)
+_WORKER = ("hex:worker_id",)
 _GENERATE = (("dynamo_endpoint", "generate"),)
 
 _SIGNALS = (
@@ -245,7 +245,7 @@ _SIGNALS = (
         worker_labels=_WORKER,
         pool_label="dynamo_component",
         moves=True,
-        note="worker ids are hexadecimal here, decimal in spans; holds the worker's own queue too",
+        note="holds the worker's own queue too; its hexadecimal worker ids are the decimal ones of spans",
     ),
     SignalRule(
         "dynamo_component_requests_total",

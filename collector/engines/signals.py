@@ -91,7 +91,11 @@ class SignalRule:
     as_rate: bool = False
     """The metric accumulates and the signal is its rate per second."""
     worker_labels: tuple[str, ...] = ()
-    """Labels that name the worker, the first present one counts; else the sender is the worker."""
+    """Labels that name the worker, the first present one counts; else the sender is the worker.
+
+    'hex:NAME': the label's value is a hexadecimal number that requests name in decimal. Of a URL host and
+    port are the name.
+    """
     model_label: str = ""
     pool_label: str = ""
     pool: str = ""
