@@ -125,8 +125,9 @@ def _better(one: Source, other: Source) -> bool:
 
 def _section(adapter: Adapter) -> str:
     lease = "" if adapter.kv_lease_s is None else f"\n- KV lease by default: {adapter.kv_lease_s:g} s"
+    metrics = f"- Metrics page: {adapter.metrics_on}\n" if adapter.metrics_on else ""
     parts = [
-        f"\n## {adapter.title}\n\n- Switch on: {adapter.switch_on}\n"
+        f"\n## {adapter.title}\n\n- Switch on: {adapter.switch_on}\n{metrics}"
         f"- Checked against: {adapter.checked_against}{lease}\n",
         _phases(adapter) if adapter.rules else "",
         _fingerprint(adapter),

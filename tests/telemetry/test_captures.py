@@ -1,6 +1,12 @@
 """What `doctor` says of real captures: their spans, and their pages as scraping reads them."""
 
-from tests.telemetry.conftest import exports, named, scrapes
+from analyzer.slo.objectives import Objectives
+from analyzer.slo.scope import Scope
+from analyzer.verdict.diagnosis import diagnose
+from collector.scrape.health import failed
+from collector.scrape.page import attribute
+from collector.scrape.target import target
+from tests.telemetry.conftest import HOUR_NS, exports, named, scrapes
 
 VLLM = "vllm-0.32.0/{0}/metrics_{1}.prom.txt.gz"
 ADDRESSES = {"prefill": "127.0.0.1:8100", "decode": "127.0.0.1:8200", "router": "127.0.0.1:8300"}
@@ -83,3 +89,17 @@ def test_every_system_that_speaks_brings_its_known_lies(examined):
     pages = "dynamo-1.6.1/baseline-bootstrap/metrics/dynamo-frontend.prom.gz"
     report = examined("", exports(pages, "f:1"), scrapes(pages)[0][0])
     assert any("always 0 in bootstrap mode" in item.says for item in named(report, "known_lie"))
+
+
+def test_a_decode_worker_that_stopped_answering_is_a_crash_in_the_diagnosis(examined, store):
+    at = begin("traced-clean")
+    who = [
+        attribute(*pair)
+        for pair in target(ADDRESSES["decode"], {"pool": "decode"}, "engines").resource.items()
+    ]
+    pages = vllm("traced-clean", "decode")
+    last = scrapes(VLLM.format("traced-clean", "decode"))[-1][0]
+    examined("vllm/traced-clean", [*pages, failed(who, last + 10**10, "no_connection")], at)
+    found = diagnose(store, Scope(at - HOUR_NS // 2, at + HOUR_NS // 2), Objectives(), at + HOUR_NS)
+    crash = next(item for item in found.findings if item.finding == "decode_crash")
+    assert ADDRESSES["decode"] in crash.detail
