@@ -1,9 +1,11 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from collector.errors import ConfigError
 from collector.scrape.config import read_scrape_config
+from tests.paths import PROJECT
 
 FULL = """\
 jobs:
@@ -81,3 +83,11 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, text, said):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
         read_scrape_config(Path(tmp_path / "nowhere.yaml"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/operating.md"])
+def test_the_files_shown_in_the_docs_are_files_that_it_takes(tmp_path, page):
+    blocks = re.findall(r"```yaml\n(# scrape\.yaml.*?)```", (PROJECT / page).read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        assert read(tmp_path, block).jobs
