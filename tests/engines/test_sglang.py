@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from opentelemetry.trace import SpanContext
+from opentelemetry.trace import SpanContext, TraceFlags
 
 from collector.store import Store
 from tests.engines.assembled import assemble, plausible, unexplained
@@ -251,3 +251,15 @@ def test_spans_of_the_same_beginning_that_are_not_sglangs_stay_unexplained():
     out.span("app", "decode Req ", 0, 1)
 
     assert set(unexplained([out.body()])) == {("app", "Prefill the form"), ("app", "decode Req ")}
+
+
+def test_trace_ids_whose_upper_half_is_zero_are_ids_like_others(store):
+    out = Emitter()
+    for number, room in ((0x1234567890ABCDEF, 0xA11), (0x1234567890ABCDEE, 0xA12)):
+        own = SpanContext(number, 0xF00D, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+        leg(out, "prefill", room, own)
+        leg(out, "decode", room, own)
+
+    rows = assembled(store, out)
+
+    assert [(row["input_tokens"], row["output_tokens"]) for row in rows] == [(900, 8)] * 2
