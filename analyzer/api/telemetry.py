@@ -20,9 +20,6 @@ from analyzer.api.telemetry_window import (
     unmapped_model,
 )
 from analyzer.api.times import rfc3339
-from analyzer.slo.scope import Scope
-from analyzer.telemetry import examine
-from analyzer.verdict.desk import FRESH_S
 from collector.sql import read_sql
 
 router = APIRouter(tags=["telemetry"])
@@ -113,9 +110,8 @@ class TelemetryModel(BaseModel):
 def telemetry(asked: Asked, services: Provided) -> TelemetryModel:
     """Check the window's telemetry, whatever its labels; counts of spans and sizes are of all stored."""
     store = services.store
-    scope = Scope(asked.scope.from_ns, asked.scope.to_ns)
-    found = services.desk.ask(scope, asked.objectives, FRESH_S).diagnosis
-    report = examine(store, scope, found)
+    scope = asked.scope
+    report = services.check_ups.ask(scope, asked.objectives)
     ingest = store.rows(read_sql(__file__, "telemetry_ingest"))[0]
     systems = store.rows(read_sql(__file__, "telemetry_requests"))
     tables = store.rows(read_sql(__file__, "store_sizes"))
@@ -128,7 +124,7 @@ def telemetry(asked: Asked, services: Provided) -> TelemetryModel:
         scraped=[scraped_model(worker) for worker in arrivals.scraped],
         signals=[signal_model(item) for item in arrivals.signals],
         unmapped=[unmapped_model(row) for row in arrivals.unmapped],
-        clocks=clock_models(found.situation.loaded.clocks),
+        clocks=clock_models(report.clocks),
         ingest=_ingest(ingest, stored=spans),
         sequences=SequencesModel(stored=ingest["newest_sequence"], assembled=assembled),
         systems=[SystemModel(**row | {"system": row["system"] or None}) for row in systems],

@@ -10,6 +10,7 @@ from analyzer.telemetry.missing import missing
 from analyzer.telemetry.read import Arrivals, read_arrivals
 from analyzer.telemetry.scraped import scraped
 from analyzer.verdict.diagnosis import Diagnosis
+from analyzer.verdict.tables import ClockOffset
 from collector.store import Store
 
 _ORDER = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
@@ -21,6 +22,7 @@ class TelemetryReport:
 
     arrivals: Arrivals
     checks: list[Check]
+    clocks: list[ClockOffset]
 
     @property
     def well(self) -> bool:
@@ -39,4 +41,5 @@ def examine(store: Store, scope: Scope, found: Diagnosis) -> TelemetryReport:
         *fingerprints(arrivals, loaded.workers.values()),
         *known_lies(arrivals),
     ]
-    return TelemetryReport(arrivals, sorted(checks, key=lambda check: _ORDER.index(check.severity)))
+    ordered = sorted(checks, key=lambda check: _ORDER.index(check.severity))
+    return TelemetryReport(arrivals, ordered, loaded.clocks)
