@@ -198,9 +198,9 @@ def test_what_the_engine_says_of_itself_tells_its_pool_and_its_fingerprint(scrap
         scraping(job(worker.address))
         first = until(lambda: points(store, worker.address, "sglang:num_running_reqs"))[0]
         assert first["pool"] == "decode"
-        (row,) = store.rows(
-            "SELECT attrs FROM resources FINAL WHERE instance = {w:String}", {"w": worker.address}
-        )
+        kept = "SELECT attrs FROM resources FINAL WHERE instance = {w:String}"
+        # an insert's tables follow one another
+        (row,) = until(lambda: store.rows(kept, {"w": worker.address}))
         told = {name: value for name, value in row["attrs"].items() if name.startswith("pd.compat.")}
         assert told == {
             "pd.compat.tp": "4", "pd.compat.block_size": "64", "pd.compat.kv_dtype": "fp8_e5m2",
