@@ -53,5 +53,5 @@ docs: $(VENV)/run.stamp
 	@$(PY) -m collector.settings_page docs/settings.md
 
 lock: $(VENV)/dev.stamp
-	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build -o requirements.lock pyproject.toml
-	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra dev --extra docs -o requirements-dev.lock pyproject.toml
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra kubernetes -o requirements.lock pyproject.toml
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra kubernetes --extra dev --extra docs -o requirements-dev.lock pyproject.toml

@@ -85,6 +85,7 @@ SETTINGS: tuple[Setting, ...] = (
         "host:port|off",
         "Where ClickHouse clients read the published views; port 0 takes a free one.",
     ),
+    Setting("scrape", None, "path", "YAML file of jobs: whose metrics pages are scraped, and how."),
     Setting("slo", None, "path", "YAML file of objectives; without it one default objective applies."),
     Setting("token", None, "text", "Bearer token; needed to listen anywhere but on loopback.", secret=True),
     Setting("retention_spans", 14, "days", "How long spans and signals are kept after they came in."),
@@ -163,6 +164,7 @@ class Settings:
     otlp_grpc: Address = Address("127.0.0.1", 4317)
     otlp_http: Address = Address("127.0.0.1", 4318)
     clickhouse_http: Address | None = Address("127.0.0.1", 8123)
+    scrape: Path | None = None
     slo: Path | None = None
     token: str | None = None
     retention_spans: int = 14

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from analyzer.api.audit import AuditLog
 from analyzer.api.plan_jobs import Planner
 from analyzer.slo.objectives import Objectives
+from analyzer.telemetry import CheckUps
 from analyzer.verdict.desk import Desk
 from collector.receive.formats import FileReport
 from collector.settings import Settings
@@ -66,3 +67,8 @@ class Services:
         stored = lambda: self.store.last_sequence  # noqa: E731
         quiet_s = lambda: 0.0 if self.waiting() else self.store.quiet_s  # noqa: E731
         return Desk(self.store, stored, self.assembled or stored, quiet_s)
+
+    @cached_property
+    def check_ups(self) -> CheckUps:
+        """Checks the telemetry of windows."""
+        return CheckUps(self.store, self.desk)

@@ -1,11 +1,24 @@
-"""`GET /telemetry`: what was received, what became of it, and how large the store is."""
+"""`GET /telemetry`: what was received, what became of it, what is missing, and how large the store is."""
 
 from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from analyzer.api.parameters import Provided
+from analyzer.api.models import WindowModel
+from analyzer.api.parameters import Asked, Provided
+from analyzer.api.telemetry_window import (
+    CheckModel,
+    ClockModel,
+    ScrapedModel,
+    SignalModel,
+    UnmappedModel,
+    check_model,
+    clock_models,
+    scraped_model,
+    signal_model,
+    unmapped_model,
+)
 from analyzer.api.times import rfc3339
 from collector.sql import read_sql
 
@@ -72,8 +85,16 @@ class TableModel(BaseModel):
 
 
 class TelemetryModel(BaseModel):
-    """Answer of `/telemetry`."""
+    """Answer of `/telemetry`: checks, scraped, signals, unmapped, clocks of the window, the rest of all."""
 
+    window: WindowModel
+    checks: list[CheckModel] = Field(
+        description="What is missing, what can't be so, what happened; worst first"
+    )
+    scraped: list[ScrapedModel] = Field(description="Workers that are asked for their metrics; up to 2,000")
+    signals: list[SignalModel] = Field(description="Pool signals that arrive")
+    unmapped: list[UnmappedModel] = Field(description="Metrics that are stored and feed no signal")
+    clocks: list[ClockModel] = Field(description="Workers' clocks against the router's")
     ingest: IngestModel
     sequences: SequencesModel
     systems: list[SystemModel]
@@ -86,15 +107,24 @@ class TelemetryModel(BaseModel):
 
 
 @router.get("/telemetry", summary="What was received and what became of it")
-def telemetry(services: Provided) -> TelemetryModel:
-    """Answer for everything in the store, whatever the window."""
+def telemetry(asked: Asked, services: Provided) -> TelemetryModel:
+    """Check the window's telemetry, whatever its labels; counts of spans and sizes are of all stored."""
     store = services.store
+    scope = asked.scope
+    report = services.check_ups.ask(scope, asked.objectives)
     ingest = store.rows(read_sql(__file__, "telemetry_ingest"))[0]
     systems = store.rows(read_sql(__file__, "telemetry_requests"))
     tables = store.rows(read_sql(__file__, "store_sizes"))
     spans = next((row["table_rows"] for row in tables if row["table"] == "spans"), 0)
     assembled = max((row["newest_sequence"] for row in systems), default=0)
+    arrivals = report.arrivals
     return TelemetryModel(
+        window=WindowModel.model_validate({"from": rfc3339(scope.from_ns), "to": rfc3339(scope.to_ns)}),
+        checks=[check_model(check) for check in report.checks],
+        scraped=[scraped_model(worker) for worker in arrivals.scraped],
+        signals=[signal_model(item) for item in arrivals.signals],
+        unmapped=[unmapped_model(row) for row in arrivals.unmapped],
+        clocks=clock_models(report.clocks),
         ingest=_ingest(ingest, stored=spans),
         sequences=SequencesModel(stored=ingest["newest_sequence"], assembled=assembled),
         systems=[SystemModel(**row | {"system": row["system"] or None}) for row in systems],

@@ -110,7 +110,8 @@ class _Request:
 
     def _worker(self, side: str) -> str:
         host = self._fact(f"{side}_host")
-        return self._fact(f"{side}_worker") or (host and f"{host}:{self._fact(f'{side}_port')}")
+        named = self._fact(f"{side}_worker").removeprefix("http://").removeprefix("https://")
+        return named or (host and f"{host}:{self._fact(f'{side}_port')}")
 
     def _fact(self, name: str) -> str:
         """The most trustworthy value; among equals that of the span that began last."""

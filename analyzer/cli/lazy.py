@@ -26,6 +26,7 @@ LATER = {
     "demo": Later(
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
     ),
+    "doctor": Later("analyzer.cli.doctor:doctor", "What arrives, what is missing, and what can't be so."),
     "gate": Later("analyzer.cli.gate:gate", "May a candidate cohort replace the baseline? Exit code 0 or 1."),
     "journal": Later(
         "analyzer.cli.journal:journal", "Show, verify or replay what was acknowledged and is not yet stored."
@@ -39,7 +40,7 @@ LATER = {
     "rules": Later("dashboards.cli.rules:app", "Alert rules from slo.yaml."),
     "slo": Later("dashboards.cli.slo:app", "Objectives as OpenSLO, for Sloth or Pyrra, and from OpenSLO."),
     "tap": Later("analyzer.cli.tap:tap", "Record what clients of an endpoint see, from in front of it."),
-    "token": Later("analyzer.cli.token:token", "Make a token for a tenant's senders."),
+    "token": Later("analyzer.cli.token:token", "Make a token to send, read or administer with."),
 }
 
 

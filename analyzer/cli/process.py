@@ -23,6 +23,7 @@ from collector.receive.formats import FileReport
 from collector.receive.import_files import import_stream
 from collector.receive.receiver import OtlpReceiver
 from collector.receive.settings import ReceiveSettings, Tls
+from collector.scrape import Scraper, read_scrape_config
 from collector.settings import Settings
 from collector.store import Store
 from collector.tokens import Tokens, read_tokens
@@ -78,6 +79,7 @@ class Process:
             self._ends.append(self._rest.stop)
             receives = receive and settings.role.receives
             self._receiver = self._make_receiver(settings, registry) if receives else None
+            self._scraper = self._make_scraper(settings, registry)
             self._endpoint = self._make_endpoint(settings, registry) if receive else None
         except BaseException:
             self.stop()
@@ -105,6 +107,9 @@ class Process:
             if self._receiver:
                 self._receiver.start()
                 self._ends.append(self._receiver.stop)
+            if self._scraper:
+                self._scraper.start()
+                self._ends.append(self._scraper.stop)
             if self._analyst:
                 self._ends.append(self._analyst.stop)
                 self._analyst.start()
@@ -152,6 +157,11 @@ class Process:
         journal = Journal(settings.data / "journal", _journal_limits(settings))
         self._ends.append(journal.close)
         return OtlpReceiver(self._store, _listeners(settings), registry, journal, Access(self._tokens))
+
+    def _make_scraper(self, settings: Settings, registry: CollectorRegistry) -> Scraper | None:
+        if settings.scrape is None or self._receiver is None:
+            return None
+        return Scraper(read_scrape_config(settings.scrape), self._receiver.submit, registry)
 
     def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
         if settings.clickhouse_http is None:

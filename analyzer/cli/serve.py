@@ -14,6 +14,7 @@ def serve(settings: Any, json: JsonOption = False) -> None:
     Examples:
       pdscope serve
       pdscope serve --data /var/lib/pdscope --slo slo.yaml
+      pdscope serve --scrape scrape.yaml
       PDSCOPE_TOKEN=… pdscope serve --api 0.0.0.0:8080 --otlp-grpc 0.0.0.0:4317
       pdscope serve --role collect --store clickhouse://pdscope:…@clickhouse:8123/pdscope
     """

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from analyzer.slo.objectives import load_objectives
 from collector.errors import ConfigError
+from collector.scrape import read_scrape_config
 from collector.settings import SETTINGS, Settings
 from collector.store.place import place_of
 from collector.tokens import Grant, Tokens, read_tokens
@@ -20,6 +21,7 @@ def problems_of(settings: Settings) -> list[str]:
         lambda: place_of(settings.store or str(settings.data)),
         lambda: load_objectives(settings.slo),
         lambda: refuse_unguarded_reading(settings, Tokens(settings.token, _grants(settings))),
+        lambda: settings.scrape and read_scrape_config(settings.scrape),
         lambda: _tls(settings),
     )
     found = []

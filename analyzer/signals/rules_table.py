@@ -14,10 +14,19 @@ _COLUMNS = (
 
 def write_signal_rules(store: Store, adapters: Iterable[Adapter]) -> None:
     """Replace the metric rules in the store by those of `adapters`."""
+    adapters = list(adapters)
     rows = [
         _row(adapter, rule, name) for adapter in adapters for rule in adapter.signals for name in rule.names
     ]
     keep_rows(store, "signal_rules", rows, _COLUMNS)
+    told = [
+        [name, label, part]
+        for adapter in adapters
+        for info in adapter.info
+        for name in info.names
+        for label, part in info.labels
+    ]
+    keep_rows(store, "info_rules", told, ("metric", "label", "name"))
 
 
 def _row(adapter: Adapter, rule: SignalRule, name: str) -> list[object]:

@@ -88,6 +88,11 @@ _PORT_BYTES = Missing(
 )
 
 
+def phase_missing(phase: Phase) -> Missing | None:
+    """What the absence of a phase means; None where nothing depends on it."""
+    return _PHASES.get(phase)
+
+
 def missing_signals(observed_phases: Collection[str]) -> list[Missing]:
     """What a verdict on one request with these observed phases would still need."""
     absent = [missing for phase, missing in _PHASES.items() if phase not in observed_phases]

@@ -196,7 +196,7 @@ _REQUEST_TRACE = SpanRule(
 
 _PARTS_OF_SELECT = "part of kv_router.select_worker"
 
-_WORKER = ("worker_id",)
+_WORKER = ("hex:worker_id",)
 _GENERATE = (("dynamo_endpoint", "generate"),)
 
 _SIGNALS = (
@@ -245,7 +245,7 @@ _SIGNALS = (
         worker_labels=_WORKER,
         pool_label="dynamo_component",
         moves=True,
-        note="worker ids are hexadecimal here, decimal in spans; holds the worker's own queue too",
+        note="holds the worker's own queue too; its hexadecimal worker ids are the decimal ones of spans",
     ),
     SignalRule(
         "dynamo_component_requests_total",
@@ -337,6 +337,7 @@ ADAPTER = Adapter(
         "OTEL_EXPORT_ENABLED=1 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://HOST:4317 DYN_LOGGING_JSONL=1; "
         "DYN_REQUEST_TRACE=1 DYN_REQUEST_TRACE_SINKS=file for what spans leave out of cancelled requests"
     ),
+    metrics_on="DYN_SYSTEM_PORT=8081 for each worker (http://HOST:8081/metrics)",
     checked_against=(
         "live captures of Dynamo 1.6.1 and 1.4.2 with its mock engine; migration against its documented shape"
     ),

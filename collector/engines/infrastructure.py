@@ -6,7 +6,8 @@ These name the machine or the pod that they watch; it is the worker when it carr
 from collector.engines.rules import Adapter
 from collector.engines.signals import SignalRule, UnmappedMetric
 
-_POD = ("exported_pod", "pod")
+# A scrape adds pd.worker where it knows whose pod it is.
+_POD = ("pd.worker", "exported_pod", "pod")
 _MIB = 1048576.0
 
 _DCGM = (
@@ -83,7 +84,7 @@ ADAPTER = Adapter(
     name="infrastructure",
     title="DCGM, node exporter, kube-state-metrics, web servers",
     rules=(),
-    switch_on="send the exporters' metrics through an OpenTelemetry Collector to HOST:4317",
+    switch_on="a scrape job for each exporter (`pdscope serve --scrape FILE`)",
     checked_against="the exporters' documentation",
     known_lies=("DCGM_FI_DEV_GPU_UTIL is 100 while a single small kernel spins",),
     signals=(*_DCGM, *_NODE, *_PROCESS, *_KUBERNETES, *_WEB),

@@ -196,6 +196,7 @@ ADAPTER = Adapter(
         "OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4317, OTEL_TRACES_SAMPLER_ARG=1 (the default keeps "
         "one in ten)"
     ),
+    metrics_on="EPP: http://HOST:9090/metrics; its engines are vLLM or SGLang",
     checked_against="source of llm-d-router (August 2026), spans built in its shape",
     known_lies=(
         "true_ttft_ms ends when decode is called, not at the first token",

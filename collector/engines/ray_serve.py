@@ -116,6 +116,7 @@ ADAPTER = Adapter(
         "RAY_SERVE_TRACING_EXPORTER_IMPORT_PATH=<module>:<function> (off when empty) and "
         "RAY_SERVE_TRACING_SAMPLING_RATIO=1 (the default keeps one in a hundred)"
     ),
+    metrics_on="ray start --metrics-export-port=8080",
     checked_against="a live run of Ray Serve 2.60.0 with deployments shaped on ray.llm's",
     known_lies=(
         "one in a hundred requests is traced unless RAY_SERVE_TRACING_SAMPLING_RATIO says otherwise",

@@ -8,7 +8,7 @@ Unix nanoseconds.
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-from collector.engines.signals import SignalRule, UnmappedMetric
+from collector.engines.signals import InfoMetric, InfoPage, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
@@ -237,3 +237,7 @@ class Adapter:
     known_lies: tuple[str, ...] = field(default=())
     signals: tuple[SignalRule, ...] = ()
     unmapped: tuple[UnmappedMetric, ...] = ()
+    metrics_on: str = ""
+    """How its metrics page is had, where it is not there by itself."""
+    info: tuple[InfoMetric, ...] = ()
+    pages: tuple[InfoPage, ...] = ()

@@ -6,7 +6,7 @@ The spans are in `sglang_spans.py`.
 
 from collector.engines.rules import Adapter, Between, Source
 from collector.engines.sglang_spans import DECODE_FORWARD, RULES
-from collector.engines.signals import Reads, SignalRule, UnmappedMetric
+from collector.engines.signals import InfoPage, Reads, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 _RANKS = ("tp_rank", "pp_rank", "moe_ep_rank")
@@ -170,6 +170,7 @@ ADAPTER = Adapter(
         "python -m sglang.launch_server … --enable-trace --otlp-traces-endpoint HOST:4317 "
         "--trace-modules request,mooncake --enable-metrics, with SGLANG_TRACE_LEVEL=3"
     ),
+    metrics_on="--enable-metrics",
     checked_against=(
         "source of SGLang 0.5.23, spans built in its shape; metrics against live captures of "
         "sglang-router 0.3.2 "
@@ -188,4 +189,22 @@ ADAPTER = Adapter(
     ),
     signals=(*_ENGINE, *_GATEWAY),
     unmapped=_UNMAPPED,
+    pages=(
+        InfoPage(
+            ("/server_info", "/get_server_info"),
+            (
+                ("disaggregation_mode", "pd.pool"),
+                ("tp_size", "pd.compat.tp"),
+                ("pp_size", "pd.compat.pp"),
+                ("page_size", "pd.compat.block_size"),
+                ("kv_cache_dtype", "pd.compat.kv_dtype"),
+                ("revision", "pd.compat.model_revision"),
+                ("tokenizer_path", "pd.compat.tokenizer"),
+                ("disaggregation_transfer_backend", "pd.compat.connector"),
+                ("version", "pd.compat.connector_version"),
+                ("version", "service.version"),
+            ),
+            words=(("prefill", "prefill"), ("decode", "decode"), ("null", "colocated")),
+        ),
+    ),
 )

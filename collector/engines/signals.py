@@ -4,6 +4,7 @@ An adapter lists `SignalRule`s; the store evaluates them in SQL (`pool_signals`)
 those of the telemetry convention: seconds, bytes, tokens, fractions 0-1.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +12,21 @@ Labels = tuple[tuple[str, str], ...]
 """Conditions on labels that must all hold: (name, value). '*' means present, '' absent, 'x*' starts with x,
 '!x' is anything but x.
 """
+
+
+def matches(conditions: Labels, labels: Mapping[str, str]) -> bool:
+    """Whether labels meet all conditions, as the store's SQL decides it."""
+    return all(_meets(wanted, labels.get(name, "")) for name, wanted in conditions)
+
+
+def _meets(wanted: str, value: str) -> bool:
+    if wanted == "*":
+        return value != ""
+    if wanted.startswith("!"):
+        return value != wanted[1:]
+    if wanted.endswith("*"):
+        return value.startswith(wanted[:-1])
+    return value == wanted
 
 
 class Reads(StrEnum):
@@ -47,6 +63,10 @@ FURTHER_SIGNALS: tuple[str, ...] = (
 _COUNTERS = ("_total", "_seconds_sum", "_seconds_count")
 
 
+def _spelled(name: str) -> tuple[str, ...]:
+    return (name, name.replace(":", "_")) if ":" in name else (name,)
+
+
 def is_counter(signal: str) -> bool:
     """Whether a signal accumulates: it is read as increases, not as a level."""
     return signal.endswith(_COUNTERS)
@@ -71,7 +91,11 @@ class SignalRule:
     as_rate: bool = False
     """The metric accumulates and the signal is its rate per second."""
     worker_labels: tuple[str, ...] = ()
-    """Labels that name the worker, the first present one counts; else the sender is the worker."""
+    """Labels that name the worker, the first present one counts; else the sender is the worker.
+
+    'hex:NAME': the label's value is a hexadecimal number that requests name in decimal. Of a URL host and
+    port are the name.
+    """
     model_label: str = ""
     pool_label: str = ""
     pool: str = ""
@@ -96,8 +120,7 @@ class SignalRule:
         names = [self.metric]
         if self.counter and self.metric.endswith("_total"):
             names.append(self.metric.removesuffix("_total"))
-        names += [name.replace(":", "_") for name in names if ":" in name]
-        return tuple(names)
+        return tuple(spelled for name in names for spelled in _spelled(name))
 
 
 @dataclass(frozen=True)
@@ -106,3 +129,34 @@ class UnmappedMetric:
 
     metric: str
     reason: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name the metric may arrive under."""
+        return _spelled(self.metric)
+
+
+@dataclass(frozen=True)
+class InfoMetric:
+    """Start-up information that a system tells as labels of a metric."""
+
+    metric: str
+    labels: tuple[tuple[str, str], ...]
+    """(label, what it is: the part of `pd.compat.*` behind the dot)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name the metric may arrive under."""
+        return _spelled(self.metric)
+
+
+@dataclass(frozen=True)
+class InfoPage:
+    """Start-up information that a system tells as one JSON object."""
+
+    paths: tuple[str, ...]
+    """Where versions of the system have it, the newest first."""
+    fields: tuple[tuple[str, str], ...]
+    """(field of the object, resource attribute)."""
+    words: tuple[tuple[str, str], ...] = ()
+    """The system's words for pools, (its, the convention's)."""

@@ -25,9 +25,8 @@ _HEAD = """\
 What an engine does not tell, the [instruments](instrumenting.md) can: the tap, the traced KV connector,
 PhaseTracer. They speak pdscope's own convention, the first column.
 
-Metrics decide between causes that look alike in one request. pdscope takes them over OTLP: let an
-OpenTelemetry Collector scrape the engines' `/metrics` and send them on, as the
-[README](../README.md#metrics) shows.
+Metrics decide between causes that look alike in one request. pdscope asks the engines for them itself
+([Scraping](operating.md#scraping)), or takes them over OTLP from whoever asks.
 
 """
 
@@ -126,10 +125,12 @@ def _better(one: Source, other: Source) -> bool:
 
 def _section(adapter: Adapter) -> str:
     lease = "" if adapter.kv_lease_s is None else f"\n- KV lease by default: {adapter.kv_lease_s:g} s"
+    metrics = f"- Metrics page: {adapter.metrics_on}\n" if adapter.metrics_on else ""
     parts = [
-        f"\n## {adapter.title}\n\n- Switch on: {adapter.switch_on}\n"
+        f"\n## {adapter.title}\n\n- Switch on: {adapter.switch_on}\n{metrics}"
         f"- Checked against: {adapter.checked_against}{lease}\n",
         _phases(adapter) if adapter.rules else "",
+        _fingerprint(adapter),
         _lies(adapter),
         _signals(adapter),
         _unmapped(adapter),
@@ -164,6 +165,21 @@ def _names(phases: list[Phase]) -> str:
 
 def _by(seen: Sighting) -> str:
     return f"{seen.by}; needs {seen.needs}" if seen.needs else seen.by
+
+
+def _fingerprint(adapter: Adapter) -> str:
+    """Return where the system tells what both sides of a hand-off must agree on."""
+    told = [
+        f"- label `{label}` of `{info.metric}`: `pd.compat.{part}`\n"
+        for info in adapter.info
+        for label, part in info.labels
+    ]
+    told += [
+        f"- `{name}` of `GET {' or '.join(page.paths)}`, asked when it is scraped: `{attribute}`\n"
+        for page in adapter.pages
+        for name, attribute in page.fields
+    ]
+    return "\nWhat it says of itself:\n" + "".join(told) if told else ""
 
 
 def _lies(adapter: Adapter) -> str:

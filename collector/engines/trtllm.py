@@ -20,7 +20,7 @@ from collector.engines.rules import (
     Source,
     SpanRule,
 )
-from collector.engines.signals import SignalRule, UnmappedMetric
+from collector.engines.signals import InfoPage, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 _S = 1e9
@@ -149,10 +149,10 @@ ADAPTER = Adapter(
     rules=(_PROXY, *_RECORD_RULES),
     switch_on=(
         "otlp_config.otlp_traces_endpoint in the disaggregated server's configuration; "
-        "return_perf_metrics: true and "
-        "perf_metrics_max_requests, then poll /perf_metrics and import the answers; scrape "
-        "/prometheus/metrics"
+        "return_perf_metrics: true and perf_metrics_max_requests, and a scrape job of the kind "
+        "trtllm_perf_metrics for the proxy; scrape its /prometheus/metrics as well"
     ),
+    metrics_on="return_perf_metrics: true (http://HOST:PORT/prometheus/metrics)",
     checked_against="source, spans and records built in its shape",
     known_lies=(
         "no metric tells of KV transfers or of KV that expired",
@@ -163,4 +163,7 @@ ADAPTER = Adapter(
     ),
     signals=_SIGNALS,
     unmapped=_UNMAPPED,
+    pages=(
+        InfoPage(("/version",), (("version", "service.version"), ("version", "pd.compat.connector_version"))),
+    ),
 )

@@ -23,7 +23,7 @@ from collector.engines.rules import (
     Source,
     SpanRule,
 )
-from collector.engines.signals import Reads, SignalRule, UnmappedMetric
+from collector.engines.signals import InfoMetric, InfoPage, Reads, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
 _S = 1e9
@@ -366,9 +366,24 @@ ADAPTER = Adapter(
         "vllm serve … --otlp-traces-endpoint http://HOST:4317; "
         "vllm_router_rs.Router(enable_trace=True, otlp_traces_endpoint=…)"
     ),
+    metrics_on="a page of the engine itself: http://HOST:8000/metrics",
     checked_against="live captures of vLLM 0.32.0 and vllm-router 0.1.17",
     signals=_SIGNALS,
     unmapped=_UNMAPPED,
+    info=(
+        InfoMetric(
+            "vllm:cache_config_info",
+            (
+                ("block_size", "block_size"),
+                ("cache_dtype", "kv_dtype"),
+                ("kv_cache_layout", "kv_layout"),
+            ),
+        ),
+    ),
+    # Its connectors come with it.
+    pages=(
+        InfoPage(("/version",), (("version", "service.version"), ("version", "pd.compat.connector_version"))),
+    ),
     known_lies=(
         "a failed KV load leaves impossible queue and prefill times on the span",
         "the router's client spans end late by up to 26 s; their starts and the server span are good",

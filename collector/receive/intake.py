@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 
 from opentelemetry.trace import SpanKind
 
@@ -91,13 +92,26 @@ class Intake:
 
     def submit_own(self, body: bytes, spans: int) -> None:
         """Queue an export of pdscope's own spans, without waiting. Raises QueueFull, Unavailable."""
-        export = Export(Kind.TRACES, body, spans)
-        self._count(export, SELF)
+        self.submit(Export(Kind.TRACES, body, spans), SELF)
+
+    def submit(self, export: Export, transport: str) -> "Future[Refused]":
+        """Queue an export that pdscope made itself; the future ends when it is kept, or with why it was not.
+
+        From any thread. Raises QueueFull, Unavailable.
+        """
+        self._count(export, transport)
         try:
-            self._batcher.submit(export, SELF)
+            self._refuse_for_memory()
+            return self._batcher.submit(self._scrubbed(export), transport)
         except CollectorError as error:
-            self.refuse(error, SELF)
+            self.refuse(error, transport)
             raise
+
+    def _scrubbed(self, export: Export) -> Export:
+        if not self._rules.scrub:
+            return export
+        check = check_metrics if export.kind is Kind.METRICS else check_traces
+        return Export(export.kind, *check(export.body, None, self._rules))
 
     def refuse(self, error: CollectorError, transport: str) -> Refusal:
         """Count an error and say how to answer it."""

@@ -10,8 +10,8 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 class ReceiveMetrics:
     """Counters, gauges and histograms of receiving, registered in the given registry.
 
-    `transport` is grpc, http, http_json, self for pdscope's own spans, or journal for what the store could
-    not read after it was acknowledged.
+    `transport` is grpc, http, http_json, scrape for what pdscope asked for, self for its own spans, or
+    journal for what the store could not read after it was acknowledged.
     """
 
     def __init__(self, registry: CollectorRegistry):

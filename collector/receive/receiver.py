@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from collector.journal import Journal
 from collector.receive.access import Access
 from collector.receive.batcher import Batcher
-from collector.receive.commit import Sink
-from collector.receive.export import JournalKeeper, StoreKeeper
+from collector.receive.commit import Refused, Sink
+from collector.receive.export import Export, JournalKeeper, StoreKeeper
 from collector.receive.grpc_listener import grpc_server
 from collector.receive.http_listener import http_server
 from collector.receive.inserter import Inserter
@@ -77,6 +77,10 @@ class OtlpReceiver:
     def backlog_bytes(self) -> int:
         """Bytes that were acknowledged and are not yet stored."""
         return self._journal.backlog_bytes if self._journal else 0
+
+    def submit(self, export: Export, transport: str) -> "Future[Refused]":
+        """Keep an export that pdscope made, as those that it was sent. Raises QueueFull, Unavailable."""
+        return self._intake.submit(export, transport)
 
     def troubles(self) -> list[str]:
         """Why exports would be refused now, or are not stored; empty when all is well."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
-from opentelemetry.trace import SpanContext
+from opentelemetry.trace import SpanContext, TraceFlags
 
 from collector.store import Store
 from tests.engines.assembled import assemble, plausible, unexplained
@@ -112,7 +112,7 @@ def test_both_legs_under_one_gateway_span_are_one_request_with_every_stage(store
         "router_queue": 1, "tokenize": 2, "prefill_queue": 17, "prefill_compute": 30, "kv_transfer": 12,
         "unattributed": 4, "decode_queue": 5, "first_decode_step": 3,
     }  # fmt: skip
-    assert (row["prefill_worker"], row["decode_worker"]) == ("http://p:1", "http://d:0")
+    assert (row["prefill_worker"], row["decode_worker"]) == ("p:1", "d:0")
     assert (row["output_tokens"], row["input_tokens"], row["client_request_id"]) == (8, 900, "client-1")
 
 
@@ -176,7 +176,7 @@ def test_a_retry_keeps_its_traceparent_and_is_told_by_its_new_room(store):
 
     assert (row["attempts"], row["outcome"]) == (2, "ok")
     assert exposed(row)["retry"] == 80
-    assert row["decode_worker"] == "http://d:80"
+    assert row["decode_worker"] == "d:80"
     assert {(phase, attempt) for phase, _, _, _, _, attempt, _, _ in row["intervals"]} >= {
         ("prefill_compute", 1),
         ("prefill_compute", 2),
@@ -251,3 +251,15 @@ def test_spans_of_the_same_beginning_that_are_not_sglangs_stay_unexplained():
     out.span("app", "decode Req ", 0, 1)
 
     assert set(unexplained([out.body()])) == {("app", "Prefill the form"), ("app", "decode Req ")}
+
+
+def test_trace_ids_whose_upper_half_is_zero_are_ids_like_others(store):
+    out = Emitter()
+    for number, room in ((0x1234567890ABCDEF, 0xA11), (0x1234567890ABCDEE, 0xA12)):
+        own = SpanContext(number, 0xF00D, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+        leg(out, "prefill", room, own)
+        leg(out, "decode", room, own)
+
+    rows = assembled(store, out)
+
+    assert [(row["input_tokens"], row["output_tokens"]) for row in rows] == [(900, 8)] * 2

@@ -47,8 +47,8 @@ def test_the_events_tell_the_workers(new):
     row = new["client-req-161"]
 
     assert (row["prefill_worker"], row["decode_worker"]) == (
-        "http://127.0.0.1:18001",
-        "http://127.0.0.1:18002",
+        "127.0.0.1:18001",
+        "127.0.0.1:18002",
     )
 
 

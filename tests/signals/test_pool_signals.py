@@ -160,7 +160,8 @@ def test_capacity_is_read_from_the_labels_of_an_information_metric(store, worker
 def test_a_metric_about_another_process_names_it(store, worker, signals):
     seen = gauge("vllm_router_pd_pending_decode_requests", number(1, 3, worker=f"http://{worker}"))
     store.insert_metrics([body("router-0", seen)])
-    (row,) = signals(f"http://{worker}")
+    # by its host and port, as scraping and requests name it
+    (row,) = signals(worker)
     assert (row["part"], row["pool"], row["value"]) == ("router_view", "decode", 3)
 
 
@@ -192,3 +193,21 @@ def test_only_the_wanted_signals_in_the_window_are_read(store, worker, signals):
     store.insert_metrics([body(worker, *sent)])
     rows = signals(worker, "queue_depth", after=1, upto=100)
     assert [(row["signal"], row["time_ns"]) for row in rows] == [("queue_depth", ns(100))]
+
+
+def test_a_hexadecimal_worker_id_is_the_decimal_one_that_requests_name(store, signals):
+    labels = {"dynamo_endpoint": "generate", "dynamo_component": "backend"}
+    ids = {"139d846e3a3f440f": "1413431467022697487", "bcb1c4a8d0a1f30a": str(0xBCB1C4A8D0A1F30A), "7": "7"}
+    for at, number_ in enumerate(ids, 1):
+        point = number(at, 2, worker_id=number_, **labels)
+        store.insert_metrics([body("dynamo-worker", gauge("dynamo_component_inflight_requests", point))])
+    for decimal in ids.values():
+        (row,) = signals(decimal)
+        assert (row["signal"], row["pool"], row["value"]) == ("running", "decode", 2.0)
+
+
+def test_a_worker_id_that_is_no_number_leaves_the_sender_as_the_worker(store, worker, signals):
+    point = number(1, 2, worker_id="not-hex", dynamo_endpoint="generate")
+    store.insert_metrics([body(worker, gauge("dynamo_component_inflight_requests", point))])
+    (row,) = signals(worker)
+    assert row["signal"] == "running"

@@ -270,3 +270,14 @@ def test_a_healthy_window_has_no_findings() -> None:
     for signal, value in (("kv_used_fraction", 0.4), ("running", 1.0)):
         world.steady(signal, "decode-0", value)
     assert found(world) == set()
+
+
+def test_reads_after_the_lease_that_only_prefill_counts_are_a_risk_all_the_same() -> None:
+    world = World()
+    healthy(world)
+    world.increases.append(increase("late_kv_reads_total", "prefill-0", 17.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = world.situation()
+        risk = next(item for item in find(s, attribute(s)) if item.finding == "stale_kv_read_risk")
+    assert (risk.severity, risk.requests) == ("critical", None)
+    assert "17 reads" in risk.detail

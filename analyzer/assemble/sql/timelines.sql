@@ -97,11 +97,11 @@ FROM
                     fact_values[indexOf(fact_names, 'first_token_by')] AS first_token_by,
                     mapFilter((k, v) -> v != '', mapFromArrays(receipt_names, arrayMap(n -> fact_values[indexOf(fact_names, n)], receipt_names))) AS receipt,
                     multiIf(
-                        indexOf(fact_names, 'prefill_worker') > 0, fact_values[indexOf(fact_names, 'prefill_worker')],
+                        indexOf(fact_names, 'prefill_worker') > 0, replaceRegexpOne(fact_values[indexOf(fact_names, 'prefill_worker')], '^https?://', ''),
                         indexOf(fact_names, 'prefill_host') > 0, concat(fact_values[indexOf(fact_names, 'prefill_host')], ':', fact_values[indexOf(fact_names, 'prefill_port')]),
                         prefill_process) AS prefill_worker,
                     multiIf(
-                        indexOf(fact_names, 'decode_worker') > 0, fact_values[indexOf(fact_names, 'decode_worker')],
+                        indexOf(fact_names, 'decode_worker') > 0, replaceRegexpOne(fact_values[indexOf(fact_names, 'decode_worker')], '^https?://', ''),
                         indexOf(fact_names, 'decode_host') > 0, concat(fact_values[indexOf(fact_names, 'decode_host')], ':', fact_values[indexOf(fact_names, 'decode_port')]),
                         decode_process) AS decode_worker,
                     if(indexOf(mark_names, 'request_start') > 0, mark_times[indexOf(mark_names, 'request_start')], arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = 'engine_start', marks)))) AS t0,

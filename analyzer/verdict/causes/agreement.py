@@ -5,14 +5,22 @@ import numpy as np
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Codes, Flags, Worker
 
+_MODEL_TYPES = {"bfloat16", "float16", "half", "float32"}
+
 
 def differences(one: Worker | None, other: Worker | None) -> list[str]:
     """Keys of pd.compat.* that both sides state, with different values."""
     if one is None or other is None:
         return []
-    return sorted(
-        key for key in one.agreed.keys() & other.agreed.keys() if one.agreed[key] != other.agreed[key]
-    )
+    both = one.agreed.keys() & other.agreed.keys()
+    return sorted(key for key in both if _differ(one.agreed[key], other.agreed[key]))
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether two statements contradict: `auto` may well be the type that the other side names."""
+    if one == other:
+        return False
+    return not ("auto" in (one, other) and {one, other} & _MODEL_TYPES)
 
 
 def differing_pairs(s: Situation, producers: Codes, consumers: Codes) -> Flags:

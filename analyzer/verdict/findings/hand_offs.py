@@ -3,6 +3,7 @@
 import numpy as np
 
 from analyzer.kv_ledger import State
+from analyzer.signals import total
 from analyzer.verdict.attribution import Attribution
 from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
@@ -20,10 +21,15 @@ def _inside(s: Situation) -> Flags:
 
 
 def stale_kv_read_risk(s: Situation, _: Attribution) -> Finding | None:
-    """Hand-offs read after their lease."""
+    """Hand-offs read after their lease, by the spans or, where those don't tell, by prefill's own count."""
     late = s.ledger.late_read & _inside(s)
     if not late.any():
-        return None
+        counted = total(item for item in s.loaded.increases if item.signal == "late_kv_reads_total")
+        if not counted:
+            return None
+        detail = f"prefill counts {counted:.0f} reads of KV after its lease; no span tells of which requests"
+        evidence = number("late_kv_reads_total", counted, "hand-offs")
+        return Finding("stale_kv_read_risk", "critical", detail, None, evidence)
     requests = len(np.unique(s.transfers.request[late]))
     detail = f"{requests} requests read KV after its lease had ended; their answers may be wrong"
     return Finding("stale_kv_read_risk", "critical", detail, requests)

@@ -51,6 +51,21 @@ def body(record: Any, offset_s: float) -> tuple[bytes, int]:
     return _Trace(record, offset_s).body()
 
 
+def latest(record: Any) -> float:
+    """The latest instant a record tells, in its own seconds; 0 when it tells none."""
+    if not isinstance(record, dict):
+        return 0.0
+    told = [record.get("disagg_server_first_token_time")]
+    told += [
+        _timing(record.get(leg)).get(name)
+        for leg in _LEGS
+        for name in ("last_token_time", "first_token_time")
+    ]
+    return max(
+        (float(at) for at in told if isinstance(at, int | float) and not isinstance(at, bool)), default=0.0
+    )
+
+
 @dataclass
 class _Times:
     """A record's instants, Unix nanoseconds; 0 where one is not told."""
