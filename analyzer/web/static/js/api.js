@@ -58,6 +58,20 @@ export async function get(path, params = {}, signal) {
   throw new Kind(response.status, error.code, String(error.message), error.field);
 }
 
+/**
+ * Wait for calls by name. `arrived(data)` hears of each one that comes before the last; what is still out is {pending}.
+ */
+export async function gather(calls, arrived) {
+  const data = Object.fromEntries(Object.keys(calls).map((name) => [name, { pending: true }]));
+  let out = Object.keys(calls).length;
+  await Promise.all(Object.entries(calls).map(async ([name, call]) => {
+    data[name] = await call;
+    out -= 1;
+    if (out) arrived({ ...data });
+  }));
+  return data;
+}
+
 /** Like get, but a call that fails leaves the rest of the view standing: {value} or {error}. */
 export async function settle(path, params, signal) {
   try {
