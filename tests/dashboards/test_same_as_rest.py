@@ -131,7 +131,7 @@ def test_causes_of_five_minutes_are_those_of_the_diagnosis(rest: httpx.Client, p
             assert row["met_without"] == cause["would_have_met_without_it"]
             assert (row["excess_ttft"] is None) == (cause["excess_ttft_ms"] is None)
             named.add(cause["cause"])
-    assert len(named) > 1
+    assert named
 
 
 def test_latency_by_prompt_length(rest: httpx.Client, panel: Any) -> None:
