@@ -1,5 +1,7 @@
 """Every panel's SQL runs on the embedded engine as the plugin sends it, and gives what its panel needs."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from collector.store import Store
@@ -35,7 +37,7 @@ NOT_IN_CAPTURES = (
     "telemetry/signals",
     "why/notes",
 )
-"""The captures hold spans of one host's clock only, no late read, nothing to remark; their processes are new."""
+"""The captures hold spans only, of one clock, no late read and nothing to remark; their processes are new."""
 
 
 @pytest.fixture(scope="module")
