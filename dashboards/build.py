@@ -3,12 +3,19 @@
 import json
 
 from dashboards.boards import BOARDS
+from dashboards.boards.parts import REQUEST_UID
 from dashboards.output import Files
 from dashboards.yaml_text import dump
 
 FOLDER = "pdscope"
 CLICKHOUSE_UID = "pdscope-clickhouse"
 PROMETHEUS_UID = "pdscope-prometheus"
+_EXEMPLARS = {
+    "name": "trace_id",
+    "urlDisplayLabel": "Open the request",
+    "url": f"/d/{REQUEST_UID}?var-request=$${{__value.raw}}",
+}
+"""Where the trace of an exemplar leads; `$$` is a `$` in a file in which Grafana reads its environment."""
 _HEAD = "# Made by `pdscope dashboards build`; change the builders, not this file.\n"
 
 
@@ -76,6 +83,10 @@ def _sources() -> list[dict[str, object]]:
         "access": "proxy",
         "editable": False,
         "url": "$PDSCOPE_PROMETHEUS_URL",
-        "jsonData": {"httpMethod": "POST", "timeInterval": "15s"},
+        "jsonData": {
+            "httpMethod": "POST",
+            "timeInterval": "15s",
+            "exemplarTraceIdDestinations": [_EXEMPLARS],
+        },
     }
     return [clickhouse, prometheus]

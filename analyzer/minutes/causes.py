@@ -49,25 +49,26 @@ class RequestCauses:
     """Causes without which it would have met."""
 
 
-def causes_of_requests(s: Situation, found: Attribution) -> list[RequestCauses]:
-    """The causes of every single miss of a window."""
+def causes_of_requests(s: Situation, found: Attribution, model: int) -> list[RequestCauses]:
+    """The causes of every single miss of a model, given by its hash."""
     keys = s.of(s.requests.key).astype("<u8")
     buckets = s.of(s.requests.first_bucket).tolist()
     out = []
-    for row, bucket in enumerate(buckets):
+    for row in np.flatnonzero(s.of(s.requests.model) == model).tolist():
         shares = found.shares[row]
         ordered = [c for c in np.argsort(-shares, kind="stable").tolist() if shares[c] > 0]
         causes = {str(CAUSES[c]): float(shares[c]) for c in ordered}
         without = [str(CAUSES[c]) for c in ordered if found.would_have_met[row, c]]
-        out.append(RequestCauses(keys[row].tobytes(), bucket, causes, without))
+        out.append(RequestCauses(keys[row].tobytes(), buckets[row], causes, without))
     return out
 
 
-def causes_by_labels(s: Situation, found: Attribution) -> dict[Labels, list[CauseSum]]:
-    """Add up the shares of a window's misses."""
+def causes_by_labels(s: Situation, found: Attribution, model: int) -> dict[Labels, list[CauseSum]]:
+    """Add up the shares of the misses of a model, given by its hash."""
     rows = defaultdict(list)
     for row, labels in enumerate(_labels(s)):
-        rows[labels].append(row)
+        if labels.model == model:
+            rows[labels].append(row)
     return {labels: _sums(found, np.array(members, np.intp)) for labels, members in rows.items()}
 
 

@@ -2,13 +2,14 @@
 
 A block of five minutes in which any request changed is counted again as a whole and written as a new version;
 the newest version of a minute is the one that counts, so doing it twice changes nothing. Requests belong to
-the minute they start in. Causes are those that `GET /diagnosis` gives for the block.
+the minute they start in. Causes are those that `GET /diagnosis` gives for the block and a model.
 """
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from analyzer.minutes.causes import CauseSum, Labels, RequestCauses, causes_by_labels, causes_of_requests
@@ -113,9 +114,11 @@ class Minutes:
         counts = self._store.rows(read_sql(__file__, "sql/objectives"), params)
         causes: dict[Labels, list[CauseSum]] = {}
         requests: list[RequestCauses] = []
-        if any(row["missed"] for row in counts):
-            judged = attributed(self._store, scope, items, time.time_ns())
-            causes, requests = causes_by_labels(*judged), causes_of_requests(*judged)
+        # Each model by itself: workers of different models are no siblings.
+        for model, code in sorted({(row["model"], row["model_code"]) for row in counts if row["missed"]}):
+            judged = attributed(self._store, replace(scope, model=model), items, time.time_ns())
+            causes |= causes_by_labels(*judged, code)
+            requests += causes_of_requests(*judged, code)
         self._store.command(
             read_sql(__file__, "sql/latency"), {**window, "minutes": minutes, "version": version}
         )

@@ -17,6 +17,7 @@ VIEWS = {
     "request_causes": "Why single requests missed: shares of causes.",
     "current_objectives": "The objectives in force.",
     "processes": "The processes that sent telemetry, with their pool.",
+    "worker_clocks": "By how much workers' clocks ran ahead of their routers', per five minutes.",
     "latency_minutes": "Sketches of TTFT, TPOT and end-to-end time per minute, to be merged.",
 }
 """Views a statement may read, with what each is."""

@@ -172,6 +172,29 @@ _CLOCKS = Panel(
     unit="s",
     columns={"seen_by": Column(title="First token seen by"), "requests": Column(unit="short")},
 )
+_OFFSETS = Panel(
+    Kind.TABLE,
+    "Clock offsets",
+    "By how much each worker's clock ran ahead of its router's, as the order of causes and effects bounds "
+    "it; it was subtracted from the worker's spans. Torn: five minutes in which no offset fits.",
+    "More than a few milliseconds: fix time synchronisation on that host. Torn: its clock jumped.",
+    "No worker's clock was found to be off in this time range.",
+    (
+        Sql(
+            "telemetry/clock_offsets",
+            {"worker": "text", **dict.fromkeys(("newest", "largest", "low", "high", "torn"), "number")},
+        ),
+    ),
+    unit="s",
+    columns={
+        "worker": Column(title="Worker"),
+        "newest": Column(title="Newest"),
+        "largest": Column(title="Largest"),
+        "low": Column(title="At least"),
+        "high": Column(title="At most"),
+        "torn": Column(unit="short", title="Torn"),
+    },
+)
 
 TELEMETRY = Board(
     TELEMETRY_UID,
@@ -180,6 +203,6 @@ TELEMETRY = Board(
     (
         Row("pdscope itself", (_LAG, _FRESH, _SIZE, _RECEIVED, _REFUSED, _TABLES)),
         Row("What is seen", (_SYSTEMS, _TROUBLE, _SIGNALS, _PROCESSES)),
-        Row("How sure it is", (_CLOCKS,)),
+        Row("How sure it is", (_CLOCKS, _OFFSETS)),
     ),
 )

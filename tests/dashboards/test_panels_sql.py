@@ -1,5 +1,7 @@
 """Every panel's SQL runs on the embedded engine as the plugin sends it, and gives what its panel needs."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from collector.store import Store
@@ -31,10 +33,11 @@ NOT_IN_CAPTURES = (
     "pools/",
     "handoff/late_reads",
     "handoff/orphan",
+    "telemetry/clock_offsets",
     "telemetry/signals",
     "why/notes",
 )
-"""The captures hold spans only, no late read and nothing to remark, and their processes are new."""
+"""The captures hold spans only, of one clock, no late read and nothing to remark; their processes are new."""
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +134,14 @@ def test_new_processes_are_marked_when_they_are_first_seen(store: Store) -> None
     )[0]
     rows = store.rows(Window(first, last, 5).expand(sql_text("annotations/processes")))
     assert any("vllm-prefill" in row["text"] for row in rows)
+
+
+def test_a_clock_that_is_off_is_shown_with_its_bounds(store: Store, window: Window) -> None:
+    columns = ["slice", "worker", "version", "offset_ns", "low_ns", "high_ns", "contradictory"]
+    at = datetime.fromtimestamp(window.start + 300, UTC)
+    unbounded = (1 << 63) - 1
+    store.insert("clock_offsets", [[at, "nobody's", 1, -5_000_000, -7_000_000, unbounded, 0]], columns)
+    rows = store.rows(window.expand(sql_text("telemetry/clock_offsets")))
+    assert rows == [
+        {"worker": "nobody's", "newest": -0.005, "largest": 0.005, "low": -0.007, "high": None, "torn": 0}
+    ]

@@ -200,3 +200,9 @@ def test_a_token_is_asked_for_used_and_never_put_in_the_address(
     expect(page.locator("#notice")).to_be_empty()
     assert "s3cret" not in urlparse(page.url).query
     page.evaluate("sessionStorage.clear()")
+
+
+def test_a_range_that_is_none_of_ours_is_the_last_hour(page: Page, address: str) -> None:
+    page.goto(f"{address}/?view=requests&range=2h")
+    expect(page.locator("#filters summary")).to_contain_text("Last hour")
+    expect(page.locator("#filters [name=range]")).to_have_value("1h")

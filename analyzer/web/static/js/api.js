@@ -82,6 +82,20 @@ export const getDrawing = (path, params, signal) => ask(addressOf(path, params),
   return document.importNode(parsed, true);
 });
 
+/**
+ * Wait for calls by name. `arrived(data)` hears of each one that comes before the last; what is still out is {pending}.
+ */
+export async function gather(calls, arrived) {
+  const data = Object.fromEntries(Object.keys(calls).map((name) => [name, { pending: true }]));
+  let out = Object.keys(calls).length;
+  await Promise.all(Object.entries(calls).map(async ([name, call]) => {
+    data[name] = await call;
+    out -= 1;
+    if (out) arrived({ ...data });
+  }));
+  return data;
+}
+
 /** Like get (or another way of asking), but a call that fails leaves the rest of the view standing: {value} or {error}. */
 export async function settle(path, params, signal, how = get) {
   try {

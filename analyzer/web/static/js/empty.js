@@ -18,5 +18,8 @@ export function failure(error, kept = false) {
     kept && h('p', { class: 'quiet' }, 'What is below was read earlier; trying again.'));
 }
 
-/** `draw(value)` of a settled call, or its reason for being empty. */
-export const ifAnswered = (settled, what, draw) => (settled.error ? emptyState(settled.error, what) : draw(settled.value));
+const reading = () => h('p', { class: 'loading' }, 'Loading…');
+
+/** `draw(value)` of a settled call, or its reason for being empty; of one that is still out, that it is. */
+export const ifAnswered = (settled, what, draw) =>
+  (settled.pending ? reading() : settled.error ? emptyState(settled.error, what) : draw(settled.value));

@@ -65,13 +65,15 @@ async function load() {
   if (drawn !== address) main.setAttribute('aria-busy', 'true');
   if (drawn === null || viewKey(drawn) !== viewKey(address)) replaceKeeping(main, [h('p', { class: 'loading' }, 'Loading…')]);
   try {
-    const data = await current.load(context, mine.signal);
+    const data = await current.load(context, mine.signal, (some) => {
+      if (!mine.signal.aborted && drawn !== address && outcomesOf(some).every((o) => !o.error)) draw(current, some);
+    });
     if (mine.signal.aborted) return;
-    const outcomes = Object.values(data).filter((o) => o && ('value' in o || 'error' in o));
+    const outcomes = outcomesOf(data);
     const lost = outcomes.find((o) => LOST.includes(o.error?.status));
     if (lost) throw lost.error;
     const refusal = sharedRefusal(outcomes);
-    replaceKeeping(main, [h('h1', { class: 'hidden' }, current.title), refusal ? failure(refusal) : current.render(data, context)]);
+    draw(current, data, refusal);
     markField(refusal?.field);
     drawn = address;
     fresh();
@@ -82,6 +84,12 @@ async function load() {
   } finally {
     if (inFlight === mine) main.removeAttribute('aria-busy');
   }
+}
+
+const outcomesOf = (data) => Object.values(data).filter((o) => o && ('value' in o || 'error' in o));
+
+function draw(current, data, refusal) {
+  replaceKeeping(main, [h('h1', { class: 'hidden' }, current.title), refusal ? failure(refusal) : current.render(data, context)]);
 }
 
 /** What REST holds against the question itself (a bad time, an unknown name) is said once, not in every panel. */

@@ -15,11 +15,12 @@ const DEFAULTS = { view: 'overview', range: '1h' };
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
 const POINTS_WANTED = 90;
 
-/** Known parameters of a query string; anything else is dropped. */
+/** Known parameters of a query string; anything else, a range that is none of ours too, is dropped. */
 export function parse(search) {
   const given = new URLSearchParams(search);
   const state = {};
   for (const name of KNOWN) if (given.get(name)) state[name] = given.get(name);
+  if (!Object.hasOwn(RANGES, state.range)) delete state.range;
   return state;
 }
 

@@ -1,6 +1,6 @@
 // How we do: attainment and goodput over time, where the misses' time went, percentiles, slowest requests.
 
-import { settle } from '../api.js';
+import { gather, settle } from '../api.js';
 import { h, link, panel, table } from '../dom.js';
 import { ifAnswered } from '../empty.js';
 import { count, countText, dateOf, duration, durationText, isMissing, missing, percent, percentText, rate, rateText, roundText, text } from '../format.js';
@@ -14,17 +14,16 @@ import { timeChart } from '../timechart.js';
 const SLOWEST = 10;
 const BURN_WINDOWS = ['5m', '30m', '1h', '2h', '6h', '1d', '3d'];
 
-async function load(context, signal) {
+async function load(context, signal, arrived) {
   const params = common(context.state);
-  const [slo, series, ttft, tpot, slowest, diagnosis] = await Promise.all([
-    settle('slo', params, signal),
-    settle('slo/timeseries', { ...params, step: stepOf(context.state) }, signal),
-    settle('latency', { ...params, metric: 'ttft', by: 'input_bucket' }, signal),
-    settle('latency', { ...params, metric: 'tpot', by: 'input_bucket' }, signal),
-    settle('requests', { ...params, order: 'slowest', limit: SLOWEST }, signal),
-    settle('diagnosis', params, signal),
-  ]);
-  return { slo, series, ttft, tpot, slowest, diagnosis };
+  return gather({
+    slo: settle('slo', params, signal),
+    series: settle('slo/timeseries', { ...params, step: stepOf(context.state) }, signal),
+    ttft: settle('latency', { ...params, metric: 'ttft', by: 'input_bucket' }, signal),
+    tpot: settle('latency', { ...params, metric: 'tpot', by: 'input_bucket' }, signal),
+    slowest: settle('requests', { ...params, order: 'slowest', limit: SLOWEST }, signal),
+    diagnosis: settle('diagnosis', params, signal),
+  }, arrived);
 }
 
 const asTarget = (o) => `TTFT ≤ ${isMissing(o.ttft) ? 'any' : roundText(o.ttft)}, TPOT ≤ ${isMissing(o.tpot) ? 'any' : roundText(o.tpot)} for ${percentText(o.target)}`;
@@ -94,6 +93,7 @@ function missedElsewhere(part, n, objective, context) {
 
 /** One sentence to read first: the diagnosis where there is one, else where the misses' time went. */
 function headline(data, objective, context) {
+  if (data.diagnosis.pending) return h('p', { class: 'headline loading' }, 'Looking for the cause…');
   const diagnosis = data.diagnosis.value;
   if (diagnosis?.summary) {
     return h('p', { class: 'headline' }, diagnosis.summary, ' ', link(context.href({ view: 'why' }), {}, 'Why'),

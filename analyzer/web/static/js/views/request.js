@@ -1,6 +1,7 @@
 // One request: what happened to it, lane by lane, and where its time went.
 
 import { get, SeveralMatches } from '../api.js';
+import { causeColour } from '../causecolours.js';
 import { h, link, panel, table } from '../dom.js';
 import { count, countText, duration, durationText, isMissing, missing, percentText, text, time } from '../format.js';
 import { named, partsBar, partsLegend, swatch } from '../parts.js';
@@ -9,6 +10,7 @@ import { cause, outcome, tpot, ttft, ttftParts, verdictMark } from '../requestpa
 import { requestTable } from '../requesttable.js';
 import { ownDuration, sourcesOf, timelineOf } from '../timeline.js';
 import { anyValue, evidence, pairs } from '../values.js';
+import { CAUSES } from '../vocabulary.js';
 import { waterfall } from '../waterfall.js';
 
 async function load(context, signal) {
@@ -86,12 +88,20 @@ function decodePanel(r) {
 
 const missingSignals = (signals) => h('ul', { class: 'evidence' }, signals.map((m) => h('li', {}, h('code', {}, m.signal), ` ${m.why_it_matters}; ${m.how_to_get_it}`)));
 
+/** What the miss is made of, when there is more than one cause. */
+function shares(causes) {
+  const parts = Object.entries(causes ?? {}).sort((a, b) => b[1] - a[1]);
+  return parts.length > 1 && h('ul', { class: 'legend' }, parts.map(([cause, share]) =>
+    h('li', { title: CAUSES[cause] }, h('span', { class: 'swatch', style: { '--c': causeColour(cause) }, 'aria-hidden': 'true' }), `${cause} `, h('b', {}, percentText(share)))));
+}
+
 function verdictPanel(r) {
   const v = r.verdict;
   const body = !v || v.cause === 'insufficient_evidence'
     ? [h('p', {}, h('b', {}, 'Insufficient evidence. '), 'pdscope names no cause that its telemetry can’t carry.'), v && evidence(v.evidence), v?.missing_telemetry?.length ? missingSignals(v.missing_telemetry) : null]
     : v.cause === 'none' ? h('p', {}, 'Objective met; nothing to blame.')
-      : [h('p', {}, h('b', {}, v.cause), isMissing(v.confidence) ? '' : ` · confidence ${percentText(v.confidence)}`), evidence(v.evidence),
+      : [h('p', {}, h('b', {}, v.cause), isMissing(v.confidence) ? '' : ` · confidence ${percentText(v.confidence)}`),
+        h('p', { class: 'quiet' }, CAUSES[v.cause] ?? 'not in the vocabulary'), shares(r.causes), evidence(v.evidence),
         v.counterfactual !== null && v.counterfactual !== undefined && h('div', {}, h('h3', {}, 'Without it'), anyValue(v.counterfactual))];
   return panel('Verdict', { id: 'verdict' }, body);
 }
