@@ -112,7 +112,9 @@ class Client:
             return
         message = json.loads(payload)
         if message.get("error"):
-            found.error = str(message["error"].get("type", "error") if isinstance(message["error"], dict) else "error")
+            found.error = str(
+                message["error"].get("type", "error") if isinstance(message["error"], dict) else "error"
+            )
         if usage := message.get("usage"):
             found.input_tokens, found.output_tokens = usage["prompt_tokens"], usage["completion_tokens"]
         if any(choice.get("text") for choice in message.get("choices", ())):

@@ -57,7 +57,9 @@ class Agreement:
             ("p95", self.p95_ms, p95_ms, self.lag_p95_ms),
         ):
             if value > bound:
-                why = "NOT JUDGED, the harness lagged" if value - lag <= bound else "the harness did not lag so"
+                why = (
+                    "NOT JUDGED, the harness lagged" if value - lag <= bound else "the harness did not lag so"
+                )
                 found.append(f"TTFT {name} off by {value:.1f} ms (bound {bound:g}); {why}: {lag:.1f} ms")
         return found
 

@@ -91,7 +91,9 @@ def _run(what: str, *command: str | Path) -> None:
 
 def _make(system: System) -> None:
     if sys.version_info[:2] != (3, 11):
-        raise CannotSetUp("its wheels are locked for Python 3.11; run `make PYTHON=/path/to/python3.11 test-live`")
+        raise CannotSetUp(
+            "its wheels are locked for Python 3.11; run `make PYTHON=/path/to/python3.11 test-live`"
+        )
     venv.create(system.folder, symlinks=True, with_pip=True)
     pip = (system.python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
     if system.torch:
@@ -133,5 +135,7 @@ def set_up(system: System) -> str:
 if __name__ == "__main__":
     HOME.mkdir(exist_ok=True)
     for each in (VLLM, DYNAMO):
-        print(f"Setting up {each.name} in {each.folder.relative_to(PROJECT)} (some minutes, once) …", flush=True)
+        print(
+            f"Setting up {each.name} in {each.folder.relative_to(PROJECT)} (some minutes, once) …", flush=True
+        )
         print(set_up(each), flush=True)

@@ -1,6 +1,6 @@
 """Runs vllm-router with tracing on: its command has no flag for it, its Rust class has.
 
-    OTEL_SERVICE_NAME=vllm-router python traced_router.py HOST:PORT [vllm-router's own options]
+OTEL_SERVICE_NAME=vllm-router python traced_router.py HOST:PORT [vllm-router's own options]
 """
 
 import argparse

@@ -119,7 +119,9 @@ class VllmStack:
             *("--policy", "round_robin", "--kv-connector", "nixl", "--health-check-interval-secs", "5"),
         ]
         router = self._child(
-            "router", command, {**_bare(self.folder), "OTEL_SERVICE_NAME": "vllm-router", "OTEL_BSP_SCHEDULE_DELAY": "1000"}
+            "router",
+            command,
+            {**_bare(self.folder), "OTEL_SERVICE_NAME": "vllm-router", "OTEL_BSP_SCHEDULE_DELAY": "1000"},
         )
         router.wait_for(f"http://127.0.0.1:{ports.router}/health", 60)
 
@@ -161,5 +163,3 @@ def _bare(folder: Path) -> dict[str, str]:
         "TOKENIZERS_PARALLELISM": "false",
         "PATH": f"{VLLM.folder / 'bin'}:{kept.get('PATH', '')}",
     }
-
-

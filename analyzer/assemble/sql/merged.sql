@@ -16,7 +16,8 @@ SELECT
     sum(impossible) AS impossible,
     max(root = 1) AS has_root,
     argMin(trace_id, (root != 1, start_ns, span_id)) AS root_trace,
-    argMin(toString(dialect), (root != 1, start_ns, span_id)) AS system,
+    -- a tap's or a router's own span tells the request; what served it is whose other spans these are
+    argMin(toString(dialect), (dialect = 'native', root != 1, start_ns, span_id)) AS system,
     argMaxIf(toString(process_cohort), (start_ns, span_id), process_cohort != '') AS process_cohort,
     argMaxIf(worker, (start_ns, span_id), role = 1 AND notEmpty(read)) AS prefill_process,
     argMaxIf(worker, (start_ns, span_id), role IN (2, 4) AND notEmpty(read)) AS decode_process,
