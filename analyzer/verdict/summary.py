@@ -46,7 +46,7 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
     if not counts.total:
         return "No request started in this window."
     if not counts.evaluated:
-        return f"{counts.total:,} requests started; none can be evaluated yet."
+        return _unjudged(counts)
     head = f"{counts.missed:,} of {counts.evaluated:,} requests missed"
     if dominant is Cause.NONE:
         return (
@@ -67,6 +67,17 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
     if second is not None and second.share >= 0.1:
         text += f"; {second.requests:,.0f} {SHORT[second.cause]}"
     return text + "."
+
+
+def _unjudged(counts: Any) -> str:
+    """Why no request of the window is judged."""
+    apart = {
+        "left by their clients": counts.cancelled,
+        "refused as invalid": counts.invalid,
+        "seen in part, or not ended yet": counts.incomplete,
+    }
+    told = ", ".join(f"{number:,} {how}" for how, number in apart.items() if number)
+    return f"{counts.total:,} requests started, none of them to be judged: {told}."
 
 
 def _seconds(value: float) -> str:

@@ -83,7 +83,8 @@ def test_a_tap_before_a_router_is_one_request_served_by_the_routers_system(store
         served = {"request_id": "a" + tag, "http.response.status_code": "500"}
         router = replace(
             tap, span_id=b"a-router", parent_id=tap.span_id, scope="vllm-router", kind=2, name="POST /v1",
-            events=(), start_ns=tap.start_ns + 10**6, end_ns=tap.end_ns - 10**6, process=process, attributes=served,
+            events=(), start_ns=tap.start_ns + 10**6, end_ns=tap.end_ns - 10**6, process=process,
+            attributes=served,
         )  # fmt: skip
         engine = replace(
             router, span_id=b"anengine", parent_id=b"a-router", scope="vllm", name="llm_request",

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-HIGHEST_PORT_TRIES = 50
+PORTS = (20_000, 32_000)
 
 
 class NotReady(Exception):
@@ -19,12 +20,16 @@ class NotReady(Exception):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on now."""
+    """Ports of the loopback that nobody listens on now; below 32768, for Dynamo reads some as 16 signed bits."""
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        found: list[int] = []
+        while len(found) < count:
+            port = random.randrange(*PORTS)
+            each = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                each.bind(("127.0.0.1", port))
+                found.append(port)
+        return found
 
 
 class Child:
@@ -37,9 +42,9 @@ class Child:
         self.stopped = False
         self._environment = dict(environment)
         self._folder = folder
-        self._process: "subprocess.Popen[bytes]" = self._spawn()
+        self._process: subprocess.Popen[bytes] = self._spawn()
 
-    def _spawn(self) -> "subprocess.Popen[bytes]":
+    def _spawn(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 self.command,

@@ -1,7 +1,6 @@
 """Real vLLM in prefill/decode mode on this machine: both engines, vllm-router, and `pdscope tap` in front."""
 
 import json
-import os
 import sys
 import time
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 import httpx
 
 from tests.integration.running import Server, environment
+from tests.live.environments import bare
 from tests.live.processes import Child, free_ports
 from tests.live.set_up import HERE, VLLM
 
@@ -97,9 +97,10 @@ class VllmStack:
 
     def _engine_environment(self, role: str) -> dict[str, str]:
         return {
-            **_bare(self.folder),
+            **bare(self.folder, VLLM),
             "OTEL_SERVICE_NAME": f"vllm-{role}",
             "OTEL_EXPORTER_OTLP_ENDPOINT": self._otlp(),
+            "OTEL_BSP_SCHEDULE_DELAY": "1000",
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             "OMP_NUM_THREADS": "1",
@@ -121,7 +122,11 @@ class VllmStack:
         router = self._child(
             "router",
             command,
-            {**_bare(self.folder), "OTEL_SERVICE_NAME": "vllm-router", "OTEL_BSP_SCHEDULE_DELAY": "1000"},
+            {
+                **bare(self.folder, VLLM),
+                "OTEL_SERVICE_NAME": "vllm-router",
+                "OTEL_BSP_SCHEDULE_DELAY": "1000",
+            },
         )
         router.wait_for(f"http://127.0.0.1:{ports.router}/health", 60)
 
@@ -141,25 +146,3 @@ class VllmStack:
         child = Child(name, command, environment, self.folder)
         self._children.append(child)
         return child
-
-
-def _bare(folder: Path) -> dict[str, str]:
-    """The caller's environment without what would lead a serving system elsewhere, and with a home of its own."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PDSCOPE_", "OTEL_", "PYTHON", "VLLM_", "DYN_", "UCX_"))
-    }
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    return {
-        **kept,
-        "HOME": str(home),
-        "XDG_CACHE_HOME": str(home / ".cache"),
-        "HF_HUB_OFFLINE": "1",
-        "TRANSFORMERS_OFFLINE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "DO_NOT_TRACK": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "PATH": f"{VLLM.folder / 'bin'}:{kept.get('PATH', '')}",
-    }

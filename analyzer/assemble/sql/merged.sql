@@ -33,6 +33,7 @@ FROM
         s.trace_id AS trace_id, s.span_id AS span_id, s.resource_id AS resource_id,
         s.worker AS worker, s.cohort AS process_cohort, s.dialect AS dialect, s.root AS root,
         s.start_ns AS start_ns, s.end_ns AS end_ns, s.impossible AS impossible,
+        arrayExists(e -> e.1 = 'release' AND e.5[2] = 'expired', s.kv) AS ran_out,
         s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at, s.marks AS all_marks, s.facts AS all_facts,
         multiIf(s.pool != 0, s.pool, s.plays = 3, 3, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
         arrayMap(i -> (i.1, i.2, i.3, i.4, if(i.8 > 0, i.8, greatest(s.attempt, a.attempt, 1)), i.6, i.7, role, s.worker),
@@ -50,4 +51,5 @@ LEFT ANY JOIN
     GROUP BY request_key
 ) AS before ON one.request_key = before.request_key
 GROUP BY request_key
-HAVING has_root OR (max(root = 2) AND max(end_ns) < {rootless_before:Int64})
+-- a request whose KV ran out unread is not waited for: what is held for nobody must be named now
+HAVING has_root OR (max(root = 2) AND (max(end_ns) < {rootless_before:Int64} OR max(ran_out)))
