@@ -127,7 +127,7 @@ class Client:
         return ids if self.token_prompts else " ".join(map(str, ids))[: 4 * tokens]
 
     async def at_random(self, wishes: Iterable[Wish], per_s: float) -> list[Seen]:
-        """Send them one by one with exponential gaps, without waiting for answers; all have ended on return."""
+        """Send them with exponential gaps, without waiting for answers; on return all have ended."""
         tasks = []
         for wish in wishes:
             tasks.append(asyncio.create_task(self.one(wish)))

@@ -9,7 +9,7 @@ LEADS_ELSEWHERE = ("PDSCOPE_", "OTEL_", "PYTHON", "VLLM_", "DYN_", "UCX_")
 
 
 def bare(folder: Path, system: System) -> dict[str, str]:
-    """The caller's, without what would lead a serving system elsewhere, offline, and with a home of its own."""
+    """The caller's, without what would lead a serving system elsewhere, offline, with a home of its own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(LEADS_ELSEWHERE)}
     home = folder / "home"
     home.mkdir(exist_ok=True)

@@ -41,7 +41,7 @@ class Lag:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far pdscope's TTFT lies from the clients', in ms, beside the harness's own lag at those instants."""
+    """How far pdscope's TTFT lies from the clients', in ms, beside the harness's own lag at the time."""
 
     requests: int
     median_ms: float
@@ -67,8 +67,8 @@ class Agreement:
     def line(self) -> str:
         """One line for a report."""
         return (
-            f"{self.requests} requests; |TTFT - client's| median {self.median_ms:.2f} ms, p95 {self.p95_ms:.2f} ms; "
-            f"the harness's own lag median {self.lag_median_ms:.2f} ms, p95 {self.lag_p95_ms:.2f} ms"
+            f"{self.requests} requests; |TTFT - client's| median {self.median_ms:.2f} ms, "
+            f"p95 {self.p95_ms:.2f} ms; the harness's own lag median {self.lag_median_ms:.2f} ms, p95 {self.lag_p95_ms:.2f} ms"
         )
 
 

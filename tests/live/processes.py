@@ -20,7 +20,7 @@ class NotReady(Exception):
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on now; below 32768, for Dynamo reads some as 16 signed bits."""
+    """Ports of the loopback that nobody listens on; below 32768, for Dynamo reads some as 16 signed bits."""
     with contextlib.ExitStack() as stack:
         found: list[int] = []
         while len(found) < count:

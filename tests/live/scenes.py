@@ -54,7 +54,7 @@ def ordinary(stack: VllmStack, count: int, per_s: float, seed: int) -> Scene:
 
 def leave_mid_stream(stack: VllmStack, count: int) -> Scene:
     """Clients that leave after their third chunk, while others stay."""
-    wishes = [Wish(100, 200, leave_after_chunks=3), Wish(100, 8)] * count
+    wishes = [Wish(100, 1500, leave_after_chunks=3), Wish(100, 8)] * count
     return _play(stack, lambda client: client.at_random(wishes, 1.0), 2)
 
 
@@ -112,8 +112,7 @@ def kill_decode(stack: VllmStack, count: int) -> Scene:
 
     async def play(client: Client) -> list[Seen]:
         streams = [asyncio.create_task(client.one(Wish(64, 1500))) for _ in range(count)]
-        while not all(one.chunks for one in client.seen):
-            await asyncio.sleep(0.05)
+        await streaming(client, count)
         stack.engines["decode"].freeze()
         late = [asyncio.create_task(client.one(Wish(200, 8))) for _ in range(count)]
         await asyncio.to_thread(_published, stack, count)
@@ -135,6 +134,12 @@ def kill_prefill_before_the_pull(stack: VllmStack, count: int) -> Scene:
         return list(await asyncio.gather(*asked))
 
     return _play(stack, play, 7)
+
+
+async def streaming(client: Client, count: int) -> None:
+    """Wait until this many requests of the client are streaming."""
+    while sum(one.chunks > 0 for one in client.seen) < count:
+        await asyncio.sleep(0.05)
 
 
 def _published(stack: VllmStack, count: int, seconds: float = 60.0) -> None:

@@ -2,8 +2,8 @@
 
     python -m tests.live.set_up
 
-Everything lies in `.venv-live` and is made once for each version of its list of packages. A system that can't be
-installed leaves the reason behind; its tests are then skipped with it.
+Everything lies in `.venv-live` and is made once for each version of its list of packages. A system that can't
+be installed leaves the reason behind; its tests are then skipped with it.
 """
 
 import hashlib

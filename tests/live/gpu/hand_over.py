@@ -2,9 +2,9 @@
 
     python -m tests.live.gpu.hand_over --model DIRECTORY --otlp http://127.0.0.1:4317 --requests 40
 
-On a GPU the decode process maps the prefill process's memory (CUDA IPC) and copies from it; every instant is taken
-after the device is done. Without one the same code runs on the CPU and hands KV over in shared memory, which it
-says in `pd.kv.transport` and on its first line of output. Needs torch, transformers and pdscope's instrument.
+On a GPU the decode process maps the prefill process's memory (CUDA IPC) and copies from it; every instant is
+taken after the device is done. Without one the same code runs on the CPU and hands KV over in shared memory,
+which it says in `pd.kv.transport` and on its first line. Needs torch, transformers and pdscope's instrument.
 Prints one JSON line on the machine, then one for each request as its client saw it.
 """
 

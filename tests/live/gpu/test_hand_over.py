@@ -1,4 +1,4 @@
-"""KV handed over between two processes of a real model: on a GPU where there is one, else in shared memory."""
+"""KV handed over between two processes of a real model: on a GPU if there is one, else in shared memory."""
 
 import json
 import subprocess
