@@ -102,6 +102,25 @@ _LIFECYCLE = SpanRule(
     ),
 )
 
+_ENDED = "event:request completed:status"
+
+# On /v1/completions the frontend tells here, not on http-request, how the answer ended.
+_COMPLETIONS = SpanRule(
+    span="completions_single",
+    plays=(((), Role.ROUTER),),
+    facts=(
+        Fact("model", "event:request received:model", rank=2),
+        Fact("outcome", value="cancelled", rank=2, where=((_ENDED, "cancelled"),)),
+        Fact(
+            "outcome",
+            value="rejected",
+            rank=2,
+            where=((_ENDED, "error"), ("event:request completed:error_type", "unavailable")),
+        ),
+        Fact("outcome", value="error", rank=3, where=((_ENDED, "error"),)),
+    ),
+)
+
 
 def _route(span: str) -> SpanRule:
     return SpanRule(
@@ -301,6 +320,8 @@ ADAPTER = Adapter(
     rules=(
         _HTTP_REQUEST,
         _LIFECYCLE,
+        _COMPLETIONS,
+        SpanRule(span="completions", ignored="around completions_single, which tells how the answer ended"),
         SpanRule(
             span="kv_router.select_worker",
             plays=(((), Role.ROUTER),),

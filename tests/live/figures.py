@@ -68,7 +68,8 @@ class Agreement:
         """One line for a report."""
         return (
             f"{self.requests} requests; |TTFT - client's| median {self.median_ms:.2f} ms, "
-            f"p95 {self.p95_ms:.2f} ms; the harness's own lag median {self.lag_median_ms:.2f} ms, p95 {self.lag_p95_ms:.2f} ms"
+            f"p95 {self.p95_ms:.2f} ms; the harness's own lag median {self.lag_median_ms:.2f} ms, "
+            f"p95 {self.lag_p95_ms:.2f} ms"
         )
 
 
