@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.running import Server, serving
+from tests.live.known import Known
 from tests.live.report import Report
 from tests.live.set_up import HOME
 
@@ -30,5 +31,12 @@ def report(folder: Path) -> Iterator[Report]:
 @pytest.fixture(scope="module")
 def server(folder: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
     """`pdscope serve`, one for each serving system."""
-    with serving(folder / f"{request.module.__name__.rpartition('.')[2]}-data") as running:
+    data = folder / f"{request.module.__name__.rpartition('.')[2]}-data"
+    with serving(data, "--clickhouse-http", "127.0.0.1:0") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def known(server: Server) -> Known:
+    """What it knows of requests."""
+    return Known(server.clickhouse_http)

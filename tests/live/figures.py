@@ -2,9 +2,8 @@
 
 import bisect
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 MS = 1_000_000
 
@@ -80,8 +79,3 @@ def agreement(pairs: Sequence[tuple[float, float, int]]) -> Agreement:
     return Agreement(
         len(pairs), quantile(errors, 0.5), quantile(errors, 0.95), quantile(lags, 0.5), quantile(lags, 0.95)
     )
-
-
-def missing_phases(request: Mapping[str, Any], wanted: Collection[str]) -> set[str]:
-    """Phases that a request of `/requests/{id}` has no interval of."""
-    return set(wanted) - {interval["phase"] for interval in request["intervals"] if interval["phase"]}

@@ -1,7 +1,6 @@
 """Real Dynamo (mock engines) through its own frontend: what clients saw is what pdscope says."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Iterator
 
@@ -17,7 +16,6 @@ from tests.live.set_up import DYNAMO
 pytestmark = [pytest.mark.live, pytest.mark.timeout(1200)]
 
 REQUESTS = 200
-SETTLE_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -39,34 +37,20 @@ def played(stack: DynamoStack, play, seed: int) -> tuple[list[Seen], Lag, dict[s
     return seen, lag, {"from": f"{start:.3f}", "to": f"{time.time():.3f}"}
 
 
-def rows_of(server, seen: list[Seen]) -> dict[str, dict]:
-    """Request by trace id, once all are there and ended."""
-    until = time.monotonic() + SETTLE_S
-    while True:
-        found = {}
-        for one in seen:
-            with contextlib.suppress(AssertionError):
-                found[one.trace_id] = server.get(f"/requests/{one.trace_id}")
-        ended = all(row["outcome"] for row in found.values())
-        if (len(found) == len(seen) and ended) or time.monotonic() > until:
-            return found
-        time.sleep(2)
-
-
-def test_streamed_requests_are_timed_as_their_clients_saw_them(stack, server, report):
+def test_streamed_requests_are_timed_as_their_clients_saw_them(stack, server, known, report):
     report.heading("Dynamo 1.6.1, frontend with the KV router, mock engines: streaming requests")
 
     async def play(client: Client) -> list[Seen]:
         return await client.at_random([Wish(100, 8) for _ in range(REQUESTS)], 2.0)
 
     seen, lag, window = played(stack, play, 11)
-    rows = rows_of(server, seen)
+    rows = known.ended(seen)
 
     assert [one.error for one in seen if not one.completed] == []
     assert len(rows) == REQUESTS
     for one in seen:
         row = rows[one.trace_id]
-        assert (row["system"], row["outcome"], row["complete"]) == ("dynamo", "ok", True)
+        assert (row["system"], row["outcome"], row["is_complete"]) == ("dynamo", "ok", True)
         assert (row["input_tokens"], row["output_tokens"]) == (one.input_tokens, one.output_tokens)
         assert row["prefill_worker"] != row["decode_worker"]
     found = agreement(
@@ -80,14 +64,14 @@ def test_streamed_requests_are_timed_as_their_clients_saw_them(stack, server, re
     assert server.get("/diagnosis", **window)["requests"]["total"] == REQUESTS
 
 
-def test_clients_that_leave_are_cancelled(stack, server, report):
+def test_clients_that_leave_are_cancelled(stack, server, known, report):
     report.heading("Dynamo: clients leave mid-stream")
 
     async def play(client: Client) -> list[Seen]:
         return await client.at_random([Wish(100, 2000, leave_after_chunks=3)] * 6, 2.0)
 
     seen, _, window = played(stack, play, 12)
-    rows = rows_of(server, seen)
+    rows = known.ended(seen)
 
     assert {row["outcome"] for row in rows.values()} == {"cancelled"}
     assert len(rows) == len(seen)
@@ -96,7 +80,7 @@ def test_clients_that_leave_are_cancelled(stack, server, report):
     assert answer["requests"]["cancelled"] == len(seen)
 
 
-def test_a_killed_decode_worker_breaks_its_streams(stack, server, report):
+def test_a_killed_decode_worker_breaks_its_streams(stack, server, known, report):
     """Last but one: the worker stays dead, the other one serves on."""
     report.heading("Dynamo: one of two decode workers is killed")
 
@@ -107,23 +91,20 @@ def test_a_killed_decode_worker_breaks_its_streams(stack, server, report):
         return list(await asyncio.gather(*streams))
 
     seen, _, window = played(stack, play, 13)
-    rows = rows_of(server, seen)
+    rows = known.ended(seen)
 
     broken = [one for one in seen if not one.completed]
     report.line(
         f"{len(broken)} of {len(seen)} streams broke: {sorted({one.error or 'cut' for one in broken})}"
     )
     assert broken
-    assert {rows[one.trace_id]["outcome"] for one in broken if one.trace_id in rows} <= {
-        "interrupted",
-        "error",
-    }
+    assert {rows[one.trace_id]["outcome"] for one in broken} <= {"interrupted", "error"}
     answer = server.get("/diagnosis", **window)
     report.diagnosis(answer)
     assert answer["requests"]["errored"] == len(broken)
 
 
-def test_without_a_prefill_worker_requests_are_refused(stack, server, report):
+def test_without_a_prefill_worker_requests_are_refused(stack, server, known, report):
     """Last: no prefill worker is left."""
     report.heading("Dynamo: the only prefill worker is killed")
 
@@ -132,7 +113,7 @@ def test_without_a_prefill_worker_requests_are_refused(stack, server, report):
         return await client.at_random([Wish(60, 8) for _ in range(4)], 0.5)
 
     seen, _, window = played(stack, play, 14)
-    time.sleep(5)
+    known.ended(seen)
     answer = server.get("/diagnosis", **window)
     statuses = sorted({(one.status, one.error, one.completed) for one in seen}, key=repr)
     report.line(f"clients saw (status, error, completed): {statuses}")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.live.figures import Lag, agreement, missing_phases, quantile
+from tests.live.figures import Lag, agreement, quantile
+from tests.live.known import whole
 from tests.live.processes import free_ports
 
 
@@ -35,9 +36,10 @@ def test_a_bound_that_fails_says_whether_the_harness_lagged():
     assert ["the harness did not lag so" in fault for fault in wrong.faults(10, 60)] == [True, True]
 
 
-def test_missing_phases_are_named():
-    request = {"intervals": [{"phase": "decode"}, {"phase": None, "covers": ["kv_import"]}]}
-    assert missing_phases(request, ("decode", "kv_import")) == {"kv_import"}
+def test_a_request_is_whole_when_it_has_each_phase():
+    row = {"phases": ["decode", "", "kv_import"]}
+    assert whole(row, ("decode", "kv_import"))
+    assert not whole(row, ("decode", "kv_publish"))
 
 
 def test_free_ports_differ_and_fit_16_signed_bits():

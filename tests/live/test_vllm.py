@@ -3,7 +3,6 @@
 The tests run in this order and share one stack: a fault's test leaves it whole for the next.
 """
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,7 +12,8 @@ import pytest
 
 from tests.live import scenes
 from tests.live.client import Seen
-from tests.live.figures import agreement, missing_phases
+from tests.live.figures import agreement
+from tests.live.known import whole
 from tests.live.processes import children
 from tests.live.set_up import VLLM
 from tests.live.vllm_stack import LEASE_S, VllmStack
@@ -21,9 +21,8 @@ from tests.live.vllm_stack import LEASE_S, VllmStack
 pytestmark = [pytest.mark.live, pytest.mark.timeout(2400)]
 
 REQUESTS = 200
-PER_S = 0.8
+PER_S = 1.0
 ROUNDS = 3
-WHOLE_IN_S = 120.0
 PHASES = (
     *("router_queue", "prefill_queue", "prefill_compute", "kv_publish", "decode_queue", "kv_transfer"),
     *("kv_import", "first_decode_step", "decode"),
@@ -46,7 +45,7 @@ def stack(server, folder, report) -> Iterator[VllmStack]:
         yield made
 
 
-def until(condition: Callable[[], bool], seconds: float = WHOLE_IN_S) -> bool:
+def until(condition: Callable[[], bool], seconds: float) -> bool:
     """Whether a condition came to hold in time."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -56,54 +55,32 @@ def until(condition: Callable[[], bool], seconds: float = WHOLE_IN_S) -> bool:
     return True
 
 
-def look_up(server, seen: list[Seen]) -> dict[str, dict[str, Any]]:
-    """The requests that pdscope knows by their trace."""
-    found = {}
-    for one in seen:
-        with contextlib.suppress(AssertionError):
-            found[one.trace_id] = server.get(f"/requests/{one.trace_id}")
-    return found
-
-
-def ended(server, seen: list[Seen]) -> dict[str, dict[str, Any]]:
-    """The requests once pdscope has them all and knows how they ended."""
-    rows: dict[str, dict[str, Any]] = {}
-
-    def all_there() -> bool:
-        rows.update(look_up(server, seen))
-        return len(rows) == len(seen) and all(row["outcome"] for row in rows.values())
-
-    until(all_there)
-    return rows
+def is_whole(row: dict[str, Any]) -> bool:
+    return whole(row, PHASES)
 
 
 def outcomes(rows: dict[str, dict[str, Any]], seen: list[Seen]) -> Counter[str]:
     return Counter(str(rows[one.trace_id]["outcome"]) if one.trace_id in rows else "unseen" for one in seen)
 
 
-def test_every_streamed_request_is_whole_and_timed_as_its_client_saw_it(stack, server, report):
+def test_every_streamed_request_is_whole_and_timed_as_its_client_saw_it(stack, server, known, report):
     """A round in which the harness itself lagged too much to judge is played again, twice at most."""
     report.heading("vLLM: streaming requests")
     faults = ["not played"]
     for number in range(ROUNDS):
         scene = scenes.ordinary(stack, REQUESTS, PER_S, number)
         assert [one.error for one in scene.seen if not one.completed] == []
-        wholes: dict[str, dict[str, Any]] = {}
-
-        def whole(seen=scene.seen, wholes=wholes) -> bool:
-            rows = look_up(server, [one for one in seen if one.trace_id not in wholes])
-            wholes.update((trace, row) for trace, row in rows.items() if not missing_phases(row, PHASES))
-            return len(wholes) == len(seen)
-
-        until(whole)
-        rows = look_up(server, scene.seen)
-        lacking = [
-            (one.request_id, sorted(missing_phases(rows[one.trace_id], PHASES)))
+        rows = known.once(scene.seen, is_whole)
+        lacking = {
+            one.request_id: sorted(set(PHASES) - set(rows.get(one.trace_id, {}).get("phases", ())))
             for one in scene.seen
-            if one.trace_id not in wholes
-        ]
-        report.line(f"{len(wholes)} of {REQUESTS} completed requests have every phase, joined in one request")
-        assert lacking == []
+            if one.trace_id not in rows or not is_whole(rows[one.trace_id])
+        }
+        whole_now = REQUESTS - len(lacking)
+        report.line(
+            f"{whole_now} of {REQUESTS} completed requests have every phase, each joined in one request"
+        )
+        assert lacking == {}
         check_facts(stack, rows, scene.seen)
         found = agreement(
             [
@@ -124,7 +101,7 @@ def check_facts(stack: VllmStack, rows: dict[str, dict[str, Any]], seen: list[Se
     """Each request is one, ended well, and says of itself what its client knows."""
     for one in seen:
         row = rows[one.trace_id]
-        assert (row["system"], row["outcome"], row["complete"]) == ("vllm", "ok", True)
+        assert (row["system"], row["outcome"], row["is_complete"]) == ("vllm", "ok", True)
         assert row["client_request_id"] == one.request_id
         assert (row["input_tokens"], row["output_tokens"]) == (one.input_tokens, one.output_tokens)
         assert (row["prefill_worker"], row["decode_worker"]) == (stack.name("prefill"), stack.name("decode"))
@@ -132,10 +109,10 @@ def check_facts(stack: VllmStack, rows: dict[str, dict[str, Any]], seen: list[Se
     assert len({row["key"] for row in rows.values()}) == len(seen)
 
 
-def test_clients_that_leave_mid_stream_are_counted_apart(stack, server, report):
+def test_clients_that_leave_mid_stream_are_counted_apart(stack, server, known, report):
     report.heading("vLLM: clients leave mid-stream")
     scene = scenes.leave_mid_stream(stack, 5)
-    rows = ended(server, scene.seen)
+    rows = known.ended(scene.seen)
     left = [one for one in scene.seen if one.left]
     stayed = [one for one in scene.seen if not one.left]
 
@@ -148,10 +125,10 @@ def test_clients_that_leave_mid_stream_are_counted_apart(stack, server, report):
     assert answer["requests"]["evaluated"] == 5
 
 
-def test_clients_that_leave_before_decode_leave_no_kv_unaccounted(stack, server, report):
+def test_clients_that_leave_before_decode_leave_no_kv_unaccounted(stack, server, known, report):
     report.heading("vLLM: clients leave while prefill computes")
     scene = scenes.leave_before_decode(stack, 5)
-    rows = ended(server, scene.seen)
+    rows = known.ended(scene.seen)
 
     assert outcomes(rows, scene.seen) == {"cancelled": 5}
     time.sleep(LEASE_S)
@@ -159,16 +136,16 @@ def test_clients_that_leave_before_decode_leave_no_kv_unaccounted(stack, server,
     report.diagnosis(answer)
     assert answer["requests"]["cancelled"] == 5
     orphans = server.get("/kv/orphans", **scene.window)["orphans"]
-    rows = look_up(server, scene.seen)
-    published = {row["key"] for row in rows.values() if not missing_phases(row, ("kv_publish",))}
-    read = {row["key"] for row in rows.values() if not missing_phases(row, ("kv_import",))}
+    rows = known.of(scene.seen)
+    published = {row["key"] for row in rows.values() if whole(row, ("kv_publish",))}
+    read = {row["key"] for row in rows.values() if whole(row, ("kv_import",))}
     report.line(
         f"{len(published)} of 5 had published KV before prefill heard of it, {len(orphans)} are orphans"
     )
     assert {orphan["request_key"] for orphan in orphans if orphan["side"] == "prefill"} == published - read
 
 
-def test_kv_that_no_decode_fetches_is_named_one_by_one_soon_after_its_lease(stack, server, report):
+def test_kv_that_no_decode_fetches_is_named_one_by_one_soon_after_its_lease(stack, server, known, report):
     report.heading("vLLM: decode is never called")
     scene = scenes.decode_never_called(stack, 5)
     published = max(one.last_token_ns or 0 for one in scene.seen) / 1e9
@@ -178,11 +155,12 @@ def test_kv_that_no_decode_fetches_is_named_one_by_one_soon_after_its_lease(stac
         found.update(server.get("/kv/orphans", **scene.window))
         return found["orphans_total"] == len(scene.seen)
 
-    assert until(named), found
+    assert until(named, LEASE_S + 60), found
     after = time.time() - published
     report.line(f"all {len(scene.seen)} named {after:.1f} s after the last was published (lease {LEASE_S} s)")
     assert after <= LEASE_S + 10
-    keys = {row["key"]: one for one in scene.seen for row in look_up(server, [one]).values()}
+    rows = known.of(scene.seen)
+    keys = {rows[one.trace_id]["key"]: one for one in scene.seen}
     assert {orphan["request_key"] for orphan in found["orphans"]} == set(keys)
     for orphan in found["orphans"]:
         blocks = -(-keys[orphan["request_key"]].wish.prompt // BLOCK)
@@ -195,24 +173,24 @@ def test_kv_that_no_decode_fetches_is_named_one_by_one_soon_after_its_lease(stac
     assert stack.metric("prefill", "vllm:nixl_num_kv_expired_reqs_total") >= len(scene.seen)
 
 
-def test_a_prefill_pool_under_long_prompts_is_named_as_starved(stack, server, report):
+def test_a_prefill_pool_under_long_prompts_is_named_as_starved(stack, server, known, report):
     report.heading("vLLM: prefill saturated by long prompts")
     scene = scenes.saturate_prefill(stack, 20)
-    rows = ended(server, scene.seen)
+    rows = known.ended(scene.seen)
 
     assert [one.error for one in scene.seen if not one.completed] == []
     assert outcomes(rows, scene.seen) == {"ok": len(scene.seen)}
-    until(lambda: not any(missing_phases(row, PHASES) for row in look_up(server, scene.seen).values()))
+    known.once(scene.seen, is_whole)
     answer = server.get("/diagnosis", **scene.window)
     report.diagnosis(answer)
     assert answer["dominant_cause"] == "pool_imbalance.prefill_starved"
 
 
-def test_a_decode_worker_that_crashes_breaks_its_streams_and_strands_kv(stack, server, report):
+def test_a_decode_worker_that_crashes_breaks_its_streams_and_strands_kv(stack, server, known, report):
     report.heading("vLLM: decode is killed")
     scene = scenes.kill_decode(stack, 4)
     try:
-        rows = ended(server, scene.seen)
+        rows = known.ended(scene.seen)
         streams, late = scene.seen[:4], scene.seen[4:]
         report.line(f"streams {dict(outcomes(rows, streams))}, not yet decoding {dict(outcomes(rows, late))}")
         assert outcomes(rows, streams) == {"interrupted": 4}
@@ -233,11 +211,11 @@ def test_a_decode_worker_that_crashes_breaks_its_streams_and_strands_kv(stack, s
         stack.revive("decode")
 
 
-def test_a_prefill_worker_that_crashes_before_the_pull_fails_the_hand_off(stack, server, report):
+def test_a_prefill_worker_that_crashes_before_the_pull_fails_the_hand_off(stack, server, known, report):
     report.heading("vLLM: prefill is killed before decode pulls")
     scene = scenes.kill_prefill_before_the_pull(stack, 4)
     try:
-        rows = ended(server, scene.seen)
+        rows = known.ended(scene.seen)
         report.line(f"outcomes {dict(outcomes(rows, scene.seen))}")
         answer = server.get("/diagnosis", **scene.window)
         report.diagnosis(answer)
@@ -250,15 +228,12 @@ def test_a_prefill_worker_that_crashes_before_the_pull_fails_the_hand_off(stack,
         stack.revive("prefill")
 
 
-def test_the_stack_serves_on_and_is_seen_whole_after_all_of_this(stack, server, report):
+def test_the_stack_serves_on_and_is_seen_whole_after_all_of_this(stack, server, known, report):
     report.heading("vLLM: after the faults")
     scene = scenes.ordinary(stack, 5, 1.0, 98)
 
     assert all(one.completed for one in scene.seen)
-
-    def whole() -> bool:
-        rows = look_up(server, scene.seen)
-        return len(rows) == 5 and not any(missing_phases(row, PHASES) for row in rows.values())
-
-    assert until(whole)
+    rows = known.once(scene.seen, is_whole)
+    assert len(rows) == 5
+    assert all(map(is_whole, rows.values()))
     report.line("5 of 5 requests whole")

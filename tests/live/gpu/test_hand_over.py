@@ -6,7 +6,9 @@ import subprocess
 import pytest
 
 from tests.integration.running import environment
-from tests.live.figures import Lag, agreement, missing_phases
+from tests.live.client import Seen, Wish
+from tests.live.figures import agreement
+from tests.live.known import whole
 from tests.live.set_up import VLLM
 from tests.paths import PROJECT
 
@@ -21,7 +23,7 @@ PHASES = (
 BYTES_PER_TOKEN = 2 * 4 * 2 * 64 * 4
 
 
-def test_two_processes_hand_kv_over_and_every_phase_is_seen(server, folder, report):
+def test_two_processes_hand_kv_over_and_every_phase_is_seen(server, known, report):
     if why := VLLM.why_skipped():
         pytest.skip(f"torch and transformers lie in its environment: {why}")
     report.heading("Two processes of a torch model, timed with PhaseTracer")
@@ -35,15 +37,17 @@ def test_two_processes_hand_kv_over_and_every_phase_is_seen(server, folder, repo
     assert done.returncode == 0, done.stderr[-3000:]
     machine, *clients = [json.loads(line) for line in done.stdout.splitlines()]
     report.line(f"GPU: {machine['gpu']}; torch {machine['torch']}; KV over {machine['transport']}")
-    server.settle()
+    seen = [Seen(Wish(one["input_tokens"], len(one["token_ns"])), one["trace_id"], "") for one in clients]
 
-    rows = [server.get(f"/requests/{client['trace_id']}") for client in clients]
+    rows = known.once(seen, lambda row: bool(row["outcome"]) and whole(row, PHASES))
 
     assert len(rows) == REQUESTS
-    assert {row["outcome"] for row in rows} == {"ok"}
-    assert [row["trace_id"] for row in rows if missing_phases(row, PHASES)] == []
-    seen = [(client["token_ns"][0] - client["sent_ns"]) / 1e9 for client in clients]
-    found = agreement([(row["ttft"], ttft, Lag().of()) for row, ttft in zip(rows, seen, strict=True)])
+    assert {row["outcome"] for row in rows.values()} == {"ok"}
+    assert [trace for trace, row in rows.items() if not whole(row, PHASES)] == []
+    report.line(f"{len(rows)} of {REQUESTS} requests have every phase")
+    ttfts = [(one["token_ns"][0] - one["sent_ns"]) / 1e9 for one in clients]
+    pairs = zip(clients, ttfts, strict=True)
+    found = agreement([(rows[one["trace_id"]]["ttft"], ttft, 0) for one, ttft in pairs])
     report.line(found.line)
     assert found.faults(median_ms=10, p95_ms=60) == []
     (pair,) = server.get("/transfers", by="pair", **{"from": "0"})["groups"]
