@@ -48,7 +48,7 @@ def _play(stack: VllmStack, play: Callable[[Client], Any], seed: int) -> Scene:
 def ordinary(stack: VllmStack, count: int, per_s: float, seed: int) -> Scene:
     """Streaming requests of mixed lengths, at random instants."""
     lengths = random.Random(seed)
-    wishes = [Wish(lengths.randint(16, 500), lengths.randint(4, 24)) for _ in range(count)]
+    wishes = [Wish(lengths.randint(16, 300), lengths.randint(4, 16)) for _ in range(count)]
     return _play(stack, lambda client: client.at_random(wishes, per_s), seed)
 
 
