@@ -56,7 +56,8 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def is_whole(row: dict[str, Any]) -> bool:
-    return whole(row, PHASES)
+    """Whether the tap's own span and every phase are there: they come from four processes, in any order."""
+    return bool(row["is_complete"]) and whole(row, PHASES)
 
 
 def outcomes(rows: dict[str, dict[str, Any]], seen: list[Seen]) -> Counter[str]:
