@@ -21,7 +21,7 @@ TORCH = "torch==2.13.0"
 CALMED = {
     # NIXL's progress thread spins on a core of its own unless told to pause (microseconds).
     "nixl_cu12/_api.py": ("agent_config.pthrDelay = 0", "agent_config.pthrDelay = 500"),
-    # vLLM's worker spins for a second after each step: with two engines on two cores that is all there is. Not
+    # vLLM's worker spins for a second after each step: two engines on two cores leave nothing else. Not
     # at all would lose it wake-ups: then a step waits for seconds.
     "vllm/distributed/device_communicators/shm_broadcast.py": (
         "busy_loop_s: float = 1,",
