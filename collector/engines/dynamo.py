@@ -71,7 +71,7 @@ _HTTP_REQUEST = SpanRule(
         Fact(
             "outcome",
             value="interrupted",
-            rank=3,
+            rank=2,
             where=(*_UNSAID, _TOKENS, ("@event:Cannot recreate stream", "*")),
         ),
         Fact("outcome", value="ok", rank=3, where=(*_UNSAID, _TOKENS, ("@event:Cannot recreate stream", ""))),
@@ -103,6 +103,7 @@ _LIFECYCLE = SpanRule(
 )
 
 _ENDED = "event:request completed:status"
+_ERROR = "event:request completed:error_type"
 
 # On /v1/completions the frontend tells here, not on http-request, how the answer ended.
 _COMPLETIONS = SpanRule(
@@ -111,13 +112,10 @@ _COMPLETIONS = SpanRule(
     facts=(
         Fact("model", "event:request received:model", rank=2),
         Fact("outcome", value="cancelled", rank=2, where=((_ENDED, "cancelled"),)),
-        Fact(
-            "outcome",
-            value="rejected",
-            rank=2,
-            where=((_ENDED, "error"), ("event:request completed:error_type", "unavailable")),
-        ),
-        Fact("outcome", value="error", rank=3, where=((_ENDED, "error"),)),
+        # http-request alone would call this a refusal, too.
+        Fact("outcome", value="error", rank=3, where=((_ENDED, "error"), (_ERROR, "internal"))),
+        Fact("outcome", value="rejected", rank=4, where=((_ENDED, "error"), (_ERROR, "unavailable"))),
+        Fact("outcome", value="error", rank=5, where=((_ENDED, "error"),)),
     ),
 )
 

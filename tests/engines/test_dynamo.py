@@ -212,3 +212,17 @@ def test_on_completions_the_frontend_tells_the_outcome_on_a_span_within(store, e
 
     assert unexplained([out.body()]) == {}
     assert (row["outcome"], row["model"]) == (outcome, "tiny")
+
+
+def test_a_stream_that_broke_on_completions_is_interrupted_not_refused(store):
+    out = Emitter()
+    about = {"request_id": "u-2", "uri": "/v1/completions", "ttft_ms": "12.5", "output_tokens": "17"}
+    broke = [("http response sent", 9, {"status": "200"}), ("Cannot recreate stream", 90, {})]
+    root = out.span("dynamo-frontend", "http-request", 0, 99, about, parent=caller(7), events=broke)
+    ended = {"status": "error", "error_type": "unavailable"}
+    told = [("request received", 2, {"model": "tiny"}), ("request completed", 95, ended)]
+    out.span("dynamo-frontend", "completions_single", 1, 96, parent=root, events=told, error=True)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert (row["outcome"], row["model"]) == ("interrupted", "tiny")
