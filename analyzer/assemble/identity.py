@@ -7,8 +7,8 @@ elsewhere.
 """
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 SLACK_NS = 600 * 1_000_000_000
@@ -75,9 +75,9 @@ def decide(
     for trace_id, members in sorted(
         by_trace.items(), key=lambda item: (min(s.start_ns for s in item[1]), item[0])
     ):
-        roots = _roots(members)
+        roots, inner = _outermost(members)
         if len(roots) > 1:
-            _split(trace_id, members, roots, traces.get(trace_id), decisions)
+            _split(trace_id, members, roots, inner, traces.get(trace_id), decisions)
         else:
             single[trace_id] = members
     _join(single, traces, names, rooted, decisions)
@@ -89,8 +89,42 @@ def _roots(members: Sequence[Span]) -> list[Span]:
     return sorted(unique.values(), key=lambda span: (span.start_ns, span.span_id))
 
 
+def _outermost(members: Sequence[Span]) -> tuple[list[Span], list[tuple[Span, Span]]]:
+    """Request spans that stand for a request of their own, and the others, each with the one around it.
+
+    A proxy before a router gives one request two such spans, one within the other. The inner one is taken for
+    the same request when both name it alike, or when it is the only one within: a caller that asks several
+    times within its own request makes several.
+    """
+    roots = _roots(members)
+    if len(roots) < 2:
+        return roots, []
+    parents = {span.span_id: span.parent_id for span in members}
+    of_span = {root.span_id: root for root in roots}
+    around = {
+        root.span_id: of_span[outer_id]
+        for root in roots
+        if (outer_id := _enclosing(root.parent_id, parents, of_span)) and outer_id != root.span_id
+    }
+    within = Counter(outer.span_id for outer in around.values())
+    inner = [
+        (root, outer)
+        for root in roots
+        if (outer := around.get(root.span_id))
+        and (within[outer.span_id] == 1 or set(root.ids) & set(outer.ids))
+    ]
+    same = {root.span_id for root, _ in inner}
+    outermost = [root for root in roots if root.span_id not in same]
+    return (outermost, inner) if outermost else (roots, [])
+
+
 def _split(
-    trace_id: bytes, members: Sequence[Span], roots: list[Span], known: Known | None, out: Decisions
+    trace_id: bytes,
+    members: Sequence[Span],
+    roots: list[Span],
+    inner: list[tuple[Span, Span]],
+    known: Known | None,
+    out: Decisions,
 ) -> None:
     """One trace, several requests: by request id, else by the chain of parents, else by time when only
     one fits.
@@ -100,10 +134,13 @@ def _split(
     by_id = {name: keys[root.span_id, root.resource_id] for root in roots for name in root.ids}
     parents = {span.span_id: span.parent_id for span in members}
     root_ids = {root.span_id: keys[root.span_id, root.resource_id] for root in roots}
+    for span, _ in inner:
+        outer = _enclosing(span.span_id, parents, root_ids)
+        by_id |= {name: root_ids[outer] for name in span.ids if outer and name not in by_id}
     for span in members:
         key = next((by_id[name] for name in span.ids if name in by_id), b"")
         if not key and not span.ids:
-            key = _by_parents(span, parents, root_ids)
+            key = root_ids.get(_enclosing(span.span_id, parents, root_ids), b"")
         if not key:
             fitting = [root for root in roots if root.start_ns <= span.start_ns <= root.end_ns]
             key = keys[fitting[0].span_id, fitting[0].resource_id] if len(fitting) == 1 else b""
@@ -118,12 +155,12 @@ def _split(
             out.names.setdefault(name, (key, bucket, trace_id))
 
 
-def _by_parents(span: Span, parents: Mapping[bytes, bytes], roots: Mapping[bytes, bytes]) -> bytes:
-    seen = set()
-    at = span.span_id
+def _enclosing(at: bytes, parents: Mapping[bytes, bytes], wanted: Container[bytes]) -> bytes:
+    """The first of the wanted spans on the chain of parents that begins at span `at`; empty without one."""
+    seen: set[bytes] = set()
     while at and at not in seen:
-        if at in roots:
-            return roots[at]
+        if at in wanted:
+            return at
         seen.add(at)
         at = parents.get(at, b"")
     return b""

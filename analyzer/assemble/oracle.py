@@ -18,6 +18,9 @@ from collector.phases import Phase
 
 Row = dict[str, object]
 
+NATIVE = "native"
+"""The adapter of the convention itself: its spans say nothing of what served the request."""
+
 NOT_SEEN_NS = -(1 << 63)
 """What stands in `phase_from_ns` and `phase_until_ns` for a phase without an interval."""
 
@@ -208,13 +211,22 @@ class _Request:
         decodes = self.first > 0 and self.last >= self.first
         composites = timeline.composites(self.intervals, self.start, until) if until else []
         root = min(self.readings, key=lambda r: (r.rule.root is not Root.REQUEST, r.span.start_ns))
+        served = min(
+            self.readings,
+            key=lambda r: (
+                r.adapter == NATIVE,
+                r.rule.root is not Root.REQUEST,
+                r.span.start_ns,
+                r.span.span_id,
+            ),
+        )
         finished = bool(until) or self.outcome in ("cancelled", "rejected", "invalid")
         return {
             "request_id": self._fact("request_id"),
             "client_request_id": self._fact("client_request_id"),
             "trace_id": root.span.trace_id,
             "conversation_id": self._fact("conversation_id"),
-            "system": root.adapter,
+            "system": served.adapter,
             "model": self._fact("model"),
             "tenant": self._fact("tenant"),
             "route": self._fact("route"),

@@ -48,6 +48,7 @@ def holds(where: Where, span: Span) -> bool:
                 else name in span.attributes
             )
             return there == (value == "*")
-        return span.attributes.get(name) == value
+        said = span.told if name.startswith("event:") else span.attributes
+        return said.get(name) == value
 
     return all(one(name, value) for name, value in where)

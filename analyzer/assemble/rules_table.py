@@ -88,6 +88,7 @@ def _between(rule: Between) -> list[object]:
 
 
 def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
+    keys, asked = {fact.key for fact in rule.facts}, {name for name, _ in _asked(rule)}
     return [
         rule.key,
         rule.prefix,
@@ -107,8 +108,8 @@ def _row(adapter: Adapter, rule: SpanRule) -> list[object]:
         [(list(f.where), f.name, f.rank, int(f.role), f.key, f.value) for f in rule.facts],
         [_kv(output) for output in rule.kv],
         sorted(set(attributes(rule))),
-        sorted({name.removeprefix("@event:") for name, _ in _asked(rule) if name.startswith("@event:")}),
-        sorted({fact.key.split(":")[1] for fact in rule.facts if fact.key.startswith("event:")}),
+        sorted({name.removeprefix("@event:") for name in asked if name.startswith("@event:")}),
+        sorted({name.split(":")[1] for name in (*keys, *asked) if name.startswith("event:")}),
     ]
 
 

@@ -46,7 +46,7 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
     if not counts.total:
         return "No request started in this window."
     if not counts.evaluated:
-        return f"{counts.total:,} requests started; none can be evaluated yet."
+        return f"{_unjudged(counts)}{_left(s)}."
     head = f"{counts.missed:,} of {counts.evaluated:,} requests missed"
     if dominant is Cause.NONE:
         return (
@@ -67,6 +67,26 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
     if second is not None and second.share >= 0.1:
         text += f"; {second.requests:,.0f} {SHORT[second.cause]}"
     return text + "."
+
+
+def _unjudged(counts: Any) -> str:
+    """Why no request of the window is judged."""
+    apart = {
+        "left by their clients": counts.cancelled,
+        "refused as invalid": counts.invalid,
+        "seen in part, or not ended yet": counts.incomplete,
+    }
+    told = ", ".join(f"{number:,} {how}" for how, number in apart.items() if number)
+    started = "1 request" if counts.total == 1 else f"{counts.total:,} requests"
+    return f"{started} started, none to be judged: {told}"
+
+
+def _left(s: Situation) -> str:
+    """Requests of the window whose KV nobody read, when there are any."""
+    book, of = s.ledger, s.transfers.request
+    owners = of[book.transfer[book.orphan]]
+    number = len(np.unique(owners[s.requests.inside[owners]]))
+    return f"; {number:,} left KV that nobody read" if number else ""
 
 
 def _seconds(value: float) -> str:

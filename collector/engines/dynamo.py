@@ -71,7 +71,7 @@ _HTTP_REQUEST = SpanRule(
         Fact(
             "outcome",
             value="interrupted",
-            rank=3,
+            rank=2,
             where=(*_UNSAID, _TOKENS, ("@event:Cannot recreate stream", "*")),
         ),
         Fact("outcome", value="ok", rank=3, where=(*_UNSAID, _TOKENS, ("@event:Cannot recreate stream", ""))),
@@ -99,6 +99,23 @@ _LIFECYCLE = SpanRule(
         Fact("outcome", value="ok", rank=2, where=(("dynamo.request.terminal.outcome", "success"),)),
         Fact("outcome", value="cancelled", rank=2, where=(("dynamo.request.terminal.outcome", "cancelled"),)),
         Fact("outcome", value="error", rank=2, where=(("dynamo.request.terminal.outcome", "error"),)),
+    ),
+)
+
+_ENDED = "event:request completed:status"
+_ERROR = "event:request completed:error_type"
+
+# On /v1/completions the frontend tells here, not on http-request, how the answer ended.
+_COMPLETIONS = SpanRule(
+    span="completions_single",
+    plays=(((), Role.ROUTER),),
+    facts=(
+        Fact("model", "event:request received:model", rank=2),
+        Fact("outcome", value="cancelled", rank=2, where=((_ENDED, "cancelled"),)),
+        # http-request alone would call this a refusal, too.
+        Fact("outcome", value="error", rank=3, where=((_ENDED, "error"), (_ERROR, "internal"))),
+        Fact("outcome", value="rejected", rank=4, where=((_ENDED, "error"), (_ERROR, "unavailable"))),
+        Fact("outcome", value="error", rank=5, where=((_ENDED, "error"),)),
     ),
 )
 
@@ -301,6 +318,8 @@ ADAPTER = Adapter(
     rules=(
         _HTTP_REQUEST,
         _LIFECYCLE,
+        _COMPLETIONS,
+        SpanRule(span="completions", ignored="around completions_single, which tells how the answer ended"),
         SpanRule(
             span="kv_router.select_worker",
             plays=(((), Role.ROUTER),),

@@ -13,7 +13,8 @@ from collector.phases import Phase
 
 Where = tuple[tuple[str, str], ...]
 """Conditions on span attributes that must all hold: (name, value); value '*' means present, '' means
-absent. '@status' is the span's status code, '@event:NAME' (with '*' or '') an event of the span.
+absent. '@status' is the span's status code, '@event:NAME' (with '*' or '') an event of the span,
+'event:NAME:ATTRIBUTE' what its last event of that name says.
 """
 
 

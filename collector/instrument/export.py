@@ -5,6 +5,7 @@ import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -37,8 +38,7 @@ class Worker:
             raise ValueError(f"pool {self.pool!r} is none of {', '.join(names.POOLS)}: set one of these")
         known = {
             names.SERVICE_NAME: self.service,
-            names.SERVICE_INSTANCE_ID: self.instance
-            or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+            names.SERVICE_INSTANCE_ID: self.instance or _process_name(os.getpid()),
             names.SERVICE_VERSION: self.version,
             names.HOST_NAME: socket.gethostname(),
             names.POOL: self.pool,
@@ -47,6 +47,12 @@ class Worker:
             **{names.COMPAT_PREFIX + name: value for name, value in self.compat.items()},
         }
         return Resource.create({name: value for name, value in known.items() if value is not None})
+
+
+@cache
+def _process_name(pid: int) -> str:
+    """One name for all that a process sends, spans and metrics alike."""
+    return f"{socket.gethostname()}-{pid}-{uuid.uuid4().hex[:8]}"
 
 
 def trace_provider(worker: Worker, endpoint: str, headers: Sequence[tuple[str, str]] = ()) -> TracerProvider:

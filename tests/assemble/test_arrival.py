@@ -1,5 +1,6 @@
 """One request, one row: whatever comes first, late, twice, or across a crash."""
 
+import time
 from dataclasses import replace
 from itertools import permutations
 
@@ -211,3 +212,36 @@ def test_two_requests_of_one_id_are_two_whatever_arrives_first(store):
     assert len(found) == 2 * len(orders)
     assert {row["spans"] for row in found.values()} == {3}
     assert {row["ttft_ns"] for row in found.values()} == {20 * MS}
+
+
+def test_a_request_whose_kv_ran_out_unread_is_shown_without_waiting_for_its_request_span(store):
+    """Nobody will come for it: its orphan has to be named while the KV is still missed."""
+    now = time.time_ns() // MS * MS
+    root, *_ = native(77, now - 20_000 * MS)
+    prefill = replace(
+        root, span_id=b"prefills", scope="vllm", name="llm_request", process=PREFILL, events=(),
+        attributes={"gen_ai.request.id": "cmpl-x-0", "gen_ai.usage.prompt_tokens": "7"},
+    )  # fmt: skip
+    publish, release = (
+        replace(
+            prefill, span_id=name.encode()[-8:], name=name, scope="", start_ns=at, end_ns=at,
+            attributes={"pd.kv.transfer_id": "t", **more},
+        )
+        for name, at, more in (
+            ("pd.kv_publish", now - 19_000 * MS, {"pd.kv.bytes": "4096"}),
+            ("pd.kv_release", now - 4_000 * MS, {"pd.kv.reason": "expired"}),
+        )
+    )  # fmt: skip
+    clear(store)
+    store.command("TRUNCATE TABLE transfers")
+    assembler = Assembler(store)
+
+    store.insert_traces([body([prefill, publish])])
+    assembler.catch_up()
+    assert rows(store) == {}
+
+    store.insert_traces([body([release])])
+    assembler.catch_up()
+    ((row,),) = [tuple(rows(store).values())]
+    assert row["notes"] == ("no_request_span",)
+    assert store.query("SELECT transfer_id, releases.2 FROM transfers FINAL") == [("t", ["expired"])]

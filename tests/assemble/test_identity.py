@@ -46,12 +46,63 @@ def test_the_order_of_spans_does_not_change_who_belongs_together(spans, rng):
 
 
 @given(worlds())
-def test_every_trace_is_decided_and_requests_with_a_request_span_are_never_one(spans):
+def test_every_trace_is_decided_and_requests_with_a_request_span_are_one_only_when_nested(spans):
     decisions = decide(spans, {}, {}, {})
     assert decisions.traces.keys() == {span.trace_id for span in spans}
-    keys = [
-        decisions.owners.get((s.trace_id, s.span_id, s.resource_id), decisions.traces[s.trace_id][0])
-        for s in spans
-        if s.root
-    ]
-    assert len(keys) == len(set(keys))
+    by_key = {}
+    for s in spans:
+        if s.root:
+            key = decisions.owners.get(
+                (s.trace_id, s.span_id, s.resource_id), decisions.traces[s.trace_id][0]
+            )
+            by_key.setdefault(key, []).append(s)
+    for same in (roots for roots in by_key.values() if len(roots) > 1):
+        assert len({root.trace_id for root in same}) == 1
+        assert len([root for root in same if not enclosed(root, same, spans)]) == 1
+
+
+def enclosed(root, others, spans):
+    parents = {span.span_id: span.parent_id for span in spans if span.trace_id == root.trace_id}
+    seen, at = set(), root.parent_id
+    while at and at not in seen:
+        if at != root.span_id and at in {other.span_id for other in others}:
+            return True
+        seen.add(at)
+        at = parents.get(at)
+    return False
+
+
+def span(number, parent=0, root=False, ids=(), start=0):
+    times = 10**18 + start * 10**9, 10**18 + (start + 5) * 10**9
+    return Span(b"t" * 16, bytes([number]) * 8, bytes([parent]) * 8 if parent else b"", 1, *times, root, ids)
+
+
+def owners(spans):
+    decisions = decide(spans, {}, {}, {})
+    key = decisions.traces[b"t" * 16][0]
+    return {s.span_id[0]: decisions.owners.get((s.trace_id, s.span_id, 1), key) for s in spans}
+
+
+def test_a_routers_request_span_within_a_proxys_is_the_same_request():
+    assert len(set(owners([span(1, root=True, ids=("a",)), span(2, 1, root=True), span(3, 2)]).values())) == 1
+
+
+def test_several_request_spans_within_one_are_the_same_request_when_they_bear_its_name():
+    tries = [span(2, 1, root=True, ids=("a",)), span(3, 1, root=True, ids=("a",), start=6), span(4, 3)]
+    assert len(set(owners([span(1, root=True, ids=("a",)), *tries]).values())) == 1
+
+
+def test_a_caller_that_asks_twice_within_its_own_request_makes_three():
+    asked = [span(2, 1, root=True, ids=("b",)), span(3, 1, root=True, ids=("c",), start=6), span(4, 3)]
+    found = owners([span(1, root=True, ids=("a",)), *asked])
+    assert len({found[1], found[2], found[3]}) == 3
+    assert found[4] == found[3]
+
+
+def test_two_proxied_requests_in_one_trace_keep_their_routers_spans_apart():
+    spans = [
+        span(1, root=True, ids=("a",)), span(2, 1, root=True, ids=("a2",)), span(3, 2), span(4, ids=("a2",)),
+        span(5, root=True, ids=("b",)), span(6, 5, root=True), span(7, 6),
+    ]  # fmt: skip
+    found = owners(spans)
+    assert found[1] == found[2] == found[3] == found[4] != found[5] == found[6] == found[7]

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from analyzer.assemble.assembler import Assembler
-from analyzer.assemble.oracle_spans import Span
+from analyzer.assemble.oracle_spans import Process, Span
 from tests.assemble.otlp import body, differences, expected, rows
 from tests.assemble.test_arrival import native
 
@@ -71,6 +71,32 @@ def test_a_trace_that_knows_two_ids_joins_what_carries_either(store):
 
     for number, found in enumerate(in_every_order(store, parts)):
         want = expected([[span for part in parts(100 + 100 * number, f"-{number}") for span in part]])[0]
+        assert [differences(row, want) for row in found] == [{}], number
+
+
+def test_a_tap_before_a_router_is_one_request_served_by_the_routers_system(store):
+    """The tap's own span tells start, end and outcome; it comes last, for it ends last."""
+
+    def parts(trace, tag):
+        tap = replace(native(trace, name="a" + tag)[0], span_id=b"the--tap")
+        process = Process((("service.name", "vllm-router"),))
+        served = {"request_id": "a" + tag, "http.response.status_code": "500"}
+        router = replace(
+            tap, span_id=b"a-router", parent_id=tap.span_id, scope="vllm-router", kind=2, name="POST /v1",
+            events=(), start_ns=tap.start_ns + 10**6, end_ns=tap.end_ns - 10**6, process=process,
+            attributes=served,
+        )  # fmt: skip
+        engine = replace(
+            router, span_id=b"anengine", parent_id=b"a-router", scope="vllm", name="llm_request",
+            attributes={"gen_ai.request.id": f"cmpl-a{tag}-0", "gen_ai.usage.prompt_tokens": "7"},
+        )  # fmt: skip
+        return [[tap], [router], [engine]]
+
+    for number, found in enumerate(in_every_order(store, parts)):
+        made = [span for part in parts(100 + 100 * number, f"-{number}") for span in part]
+        want = expected([made])[0]
+        assert (want["system"], want["outcome"], want["started_at"]) == ("vllm", "ok", made[0].start_ns)
+        assert want["ended_at"] == made[0].end_ns
         assert [differences(row, want) for row in found] == [{}], number
 
 

@@ -183,3 +183,46 @@ def test_a_clients_own_id_may_repeat_without_joining_requests(store):
 
     assert [row["client_request_id"] for row in rows] == ["mine", "mine"]
     assert {row["ttft_ns"] for row in rows} == {5 * MS}
+
+
+@pytest.mark.parametrize(
+    ("ended", "outcome"),
+    [
+        ({"status": "cancelled", "error_type": "cancelled"}, "cancelled"),
+        ({"status": "error", "error_type": "unavailable"}, "rejected"),
+        ({"status": "error", "error_type": "internal"}, "error"),
+    ],
+)
+def test_on_completions_the_frontend_tells_the_outcome_on_a_span_within(store, ended, outcome):
+    """Seen live with 1.6.1: http-request itself says no outcome and has no `request received` there."""
+    out = Emitter()
+    failed = ended["status"] == "error"
+    about = {"request_id": "u-1", "uri": "/v1/completions", "x_request_id": "mine"}
+    sent = [("http response sent", 20, {"status": "503" if failed else "200"})]
+    sent += [("response failed", 20, {})] if failed else []
+    root = out.span(
+        "dynamo-frontend", "http-request", 0, 30, about, parent=caller(6), events=sent, error=failed
+    )
+    around = out.span("dynamo-frontend", "completions", 1, 25, parent=root)
+    asked = {"request_id": "u-1", "model": "tiny", "endpoint": "completions"}
+    told = [("request received", 2, asked), ("request completed", 28, {**asked, **ended})]
+    out.span("dynamo-frontend", "completions_single", 1, 29, parent=around, events=told, error=failed)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert unexplained([out.body()]) == {}
+    assert (row["outcome"], row["model"]) == (outcome, "tiny")
+
+
+def test_a_stream_that_broke_on_completions_is_interrupted_not_refused(store):
+    out = Emitter()
+    about = {"request_id": "u-2", "uri": "/v1/completions", "ttft_ms": "12.5", "output_tokens": "17"}
+    broke = [("http response sent", 9, {"status": "200"}), ("Cannot recreate stream", 90, {})]
+    root = out.span("dynamo-frontend", "http-request", 0, 99, about, parent=caller(7), events=broke)
+    ended = {"status": "error", "error_type": "unavailable"}
+    told = [("request received", 2, {"model": "tiny"}), ("request completed", 95, ended)]
+    out.span("dynamo-frontend", "completions_single", 1, 96, parent=root, events=told, error=True)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert (row["outcome"], row["model"]) == ("interrupted", "tiny")

@@ -166,3 +166,8 @@ def test_the_resource_names_the_worker_and_what_it_must_agree_on():
         2,
         32,
     )
+
+
+def test_all_that_a_process_sends_bears_one_name():
+    spans, metrics = (Worker("tap", "router").resource().attributes for _ in range(2))
+    assert spans["service.instance.id"] == metrics["service.instance.id"]

@@ -61,6 +61,7 @@ class Server:
     otlp_grpc: str
     otlp_http: str
     ready_s: float
+    clickhouse_http: str = ""
 
     def get(self, path: str, **params: Any) -> Json:
         """Answer of a GET below /api/v1."""
@@ -116,8 +117,9 @@ def start(data: Path, *options: str, cwd: Path = PROJECT, log: Path | None = Non
     assert line, log.read_text()
     said = json.loads(line)
     return Server(
-        process, data, log, said["api"], said["otlp_grpc"], said["otlp_http"], time.monotonic() - began
-    )
+        process, data, log, said["api"], said["otlp_grpc"], said["otlp_http"], time.monotonic() - began,
+        said.get("clickhouse_http", ""),
+    )  # fmt: skip
 
 
 @contextmanager

@@ -16,7 +16,8 @@ SELECT
     sum(impossible) AS impossible,
     max(root = 1) AS has_root,
     argMin(trace_id, (root != 1, start_ns, span_id)) AS root_trace,
-    argMin(toString(dialect), (root != 1, start_ns, span_id)) AS system,
+    -- a tap's or a router's own span tells the request; what served it is whose other spans these are
+    argMin(toString(dialect), (dialect = 'native', root != 1, start_ns, span_id)) AS system,
     argMaxIf(toString(process_cohort), (start_ns, span_id), process_cohort != '') AS process_cohort,
     argMaxIf(worker, (start_ns, span_id), role = 1 AND notEmpty(read)) AS prefill_process,
     argMaxIf(worker, (start_ns, span_id), role IN (2, 4) AND notEmpty(read)) AS decode_process,
@@ -32,6 +33,7 @@ FROM
         s.trace_id AS trace_id, s.span_id AS span_id, s.resource_id AS resource_id,
         s.worker AS worker, s.cohort AS process_cohort, s.dialect AS dialect, s.root AS root,
         s.start_ns AS start_ns, s.end_ns AS end_ns, s.impossible AS impossible,
+        arrayExists(e -> e.1 = 'release' AND e.5[2] = 'expired', s.kv) AS ran_out,
         s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at, s.marks AS all_marks, s.facts AS all_facts,
         multiIf(s.pool != 0, s.pool, s.plays = 3, 3, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
         arrayMap(i -> (i.1, i.2, i.3, i.4, if(i.8 > 0, i.8, greatest(s.attempt, a.attempt, 1)), i.6, i.7, role, s.worker),
@@ -49,4 +51,5 @@ LEFT ANY JOIN
     GROUP BY request_key
 ) AS before ON one.request_key = before.request_key
 GROUP BY request_key
-HAVING has_root OR (max(root = 2) AND max(end_ns) < {rootless_before:Int64})
+-- a request whose KV ran out unread is not waited for: what is held for nobody must be named now
+HAVING has_root OR (max(root = 2) AND (max(end_ns) < {rootless_before:Int64} OR max(ran_out)))
