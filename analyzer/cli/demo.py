@@ -14,10 +14,10 @@ import typer
 from rich.console import Console
 
 from analyzer.cli import demo_scenario
-from analyzer.cli.client import Client
 from analyzer.cli.options import JsonOption, with_settings
 from analyzer.cli.process import Process
 from analyzer.cli.waterfall import print_request
+from analyzer.client import Client
 from analyzer.demo.capture import load
 from analyzer.demo.stream import Streamer
 from collector.settings import Address, Settings

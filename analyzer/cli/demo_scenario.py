@@ -11,9 +11,9 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from analyzer.cli.client import Client
 from analyzer.cli.errors import CommandError
 from analyzer.cli.process import Process
+from analyzer.client import Client
 from analyzer.demo.scenarios.catalogue import SCENARIOS, Scenario
 from analyzer.demo.scenarios.player import MODEL, Player
 from collector.settings import Settings

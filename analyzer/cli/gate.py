@@ -77,7 +77,7 @@ def gate(
         "model": model, "tenant": tenant, "route": route, "ttft": ttft, "tpot": tpot, "target": target,
     }  # fmt: skip
     with connect(api, settings_of(data, token)) as client:
-        answer = client.post_json("/gate", body, **asked)
+        answer = client.post("/gate", body, **asked)
     if markdown:
         _write(markdown, answer)
     if json:

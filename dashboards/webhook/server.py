@@ -11,8 +11,8 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from analyzer.cli.client import Client
 from analyzer.cli.errors import CommandError
+from analyzer.client import Client
 from collector.errors import CollectorError, ConfigError
 from collector.settings import resolve
 from dashboards.webhook.diagnosis import Why, diagnose

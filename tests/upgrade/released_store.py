@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analyzer.cli.client import Client
 from analyzer.cli.process import Process
+from analyzer.client import Client
 from analyzer.demo.capture import load
 from collector.settings import Address, Settings
 
