@@ -10,7 +10,7 @@ import httpx
 
 from tests.integration.running import Server, environment
 from tests.live.environments import bare
-from tests.live.processes import Child, free_ports
+from tests.live.processes import Child, NotReady, free_ports
 from tests.live.set_up import HERE, VLLM
 
 MODEL = "tiny"
@@ -59,10 +59,15 @@ class VllmStack:
         self.started_s[role] = time.monotonic() - began
 
     def revive(self, role: str) -> None:
-        """Start an engine again that was killed, and wait until the router uses it."""
+        """Start an engine again that was killed, and wait until the router sends requests through it."""
         self.engines[role].restart()
         self.wait_for(role)
-        time.sleep(6)
+        body = {"model": MODEL, "prompt": [300, 301, 302], "max_tokens": 2}
+        for _ in range(60):
+            if httpx.post(f"{self.url}/v1/completions", json=body, timeout=120).status_code == 200:
+                return
+            time.sleep(2)
+        raise NotReady(f"the router sends no request through {role} again:\n{self.engines[role].log_end()}")
 
     def engine_url(self, role: str) -> str:
         return f"http://127.0.0.1:{getattr(self.ports, role)}"
