@@ -39,10 +39,7 @@ def attainment(at: Floats, good: Flags, seed: int) -> Estimate:
     counts[:, 0, 0] = np.bincount(block, good)
     counts[:, 0, 1] = np.bincount(block)
     values, draws = Resampled(counts, seed, DRAWS).fraction(0, 1)
-    value, found = float(values[0]), Interval.of(float(values[0]), draws[:, 0])
-    # Where all or none were good, the draws leave room on one side and just miss the value itself.
-    low, high = min(found.low or 0.0, value), max(found.high or 0.0, value)
-    return Estimate(Interval(value, low, high), draws[:, 0])
+    return Estimate(Interval.of(float(values[0]), draws[:, 0]), draws[:, 0])
 
 
 def percentiles(at: Floats, values: Floats, wanted: tuple[float, ...], seed: int) -> list[Estimate]:
