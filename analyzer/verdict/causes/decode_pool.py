@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analyzer.verdict.causes.pool_state import siblings_idle
+from analyzer.verdict.causes.pool_state import enough_alone, siblings_idle
 from analyzer.verdict.evidence import Evidence, median
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
@@ -17,10 +17,9 @@ def skew(s: Situation) -> Floats:
 
 
 def overload(s: Situation) -> Floats:
-    """Waits for decode of requests that had to wait for prefill as well: neither pool had room."""
+    """Waits for decode of requests that had to wait for prefill as well: more of either alone is not enough."""
     full, _ = s.decode_full
-    wait = s.excess[:, PART["prefill_queue"]]
-    return where(full & s.prefill_short & (wait > 0.5 * s.excess[:, PART["decode_queue"]]))
+    return where(full & s.prefill_short & ~enough_alone(s, "decode_queue"))
 
 
 def starved(s: Situation) -> Floats:

@@ -2,15 +2,21 @@
 
 import numpy as np
 
+from analyzer.occupancy import Occupancy
 from analyzer.pools import FULL_KV
-from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Flags, Floats
+from analyzer.verdict.relay import ttft_without
+from analyzer.verdict.situation import AROUND_S, Situation
+from analyzer.verdict.tables import PART, Flags, Floats
 
 WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where in a wait the pools are looked at."""
 OFTEN_FULL = 0.1
 """Decode that is full so often while prefill lets through only part of the load has no room for the rest."""
 HALF_AS_MUCH = 0.5
+FULL_IF_KEPT_UP = 0.8
+"""Of its slots or cache; a pool asked for more makes requests wait as a rule (M/M/c)."""
+FULL_IF_LET = 0.9
+"""Share of its workers' time from which on the offered prompts would wait several service times (M/D/1)."""
 BUSY_LEAST = 0.6
 """A worker with a queue computes all the time, unless something other than computing holds it."""
 IDLE_SIBLING = 0.25
@@ -78,6 +84,43 @@ def decode_is_full(s: Situation) -> Flags:
             often += s.pools.decode_kv_full(np.full(len(at), code, np.uint64), at)
     own_full, _ = s.decode_full
     return (often >= OFTEN_FULL * len(WITHIN) * len(workers)) | own_full
+
+
+def decode_would_be_full(s: Situation) -> Flags:
+    """Whether decode would have lacked room had the request, and the others, not waited for prefill."""
+    began, ended, streams, tokens = s.pools.if_prefill_kept_up
+    since, until = np.nan_to_num(s.of(began)), np.nan_to_num(s.of(ended))
+    pool = np.ones(len(s.rows), np.uint64)
+    capacity = float(s.pools.kv_capacity(s.pools.decode_workers).sum())
+    of_slots = streams.mean(pool, since, until) / s.pools.decode_slots
+    of_cache = tokens.mean(pool, since, until) / capacity
+    full: Flags = np.fmax(of_slots, of_cache) >= FULL_IF_KEPT_UP
+    return full & np.isfinite(s.of(began))
+
+
+def prefill_would_be_full(s: Situation) -> Flags:
+    """Whether prefill would have been asked for about all it can compute had decode never held it back."""
+    r = s.requests
+    waited = np.nan_to_num(r.duration("prefill_queue"))
+    pool = np.where(s.pools.prompt_worker != 0, np.uint64(1), np.uint64(0))
+    offered = Occupancy(pool, r.began("prefill_compute") - waited, r.ended("prefill_compute") - waited)
+    workers = s.pools.prefill_workers.tolist()
+    most = sum(s.pools.prefill_running.peak(int(code), 0.0) for code in workers)
+    at = np.nan_to_num(s.wait("prefill_queue")[0])
+    inside = r.start[r.inside]
+    since = np.maximum(at - AROUND_S, inside.min(initial=0.0))
+    until = np.minimum(at + AROUND_S, np.maximum(inside.max(initial=0.0), since))
+    asked = offered.mean(np.ones(len(s.rows), np.uint64), since, until)
+    found: Flags = asked >= FULL_IF_LET * max(most, 1.0)
+    return found
+
+
+def enough_alone(s: Situation, part: str) -> Flags:
+    """Whether the request would have met its TTFT objective without the excess of this part alone."""
+    removed = np.zeros_like(s.excess)
+    removed[:, PART[part]] = s.excess[:, PART[part]]
+    found: Flags = ttft_without(s, removed) <= s.of(s.requests.ttft_limit)
+    return found
 
 
 def siblings_with_room(s: Situation) -> Flags:

@@ -8,8 +8,10 @@ import numpy as np
 
 from analyzer.verdict.causes.pool_state import (
     decode_is_full,
+    decode_would_be_full,
     held_for_decode,
     prefill_idle,
+    prefill_would_be_full,
     siblings_idle,
     siblings_with_room,
 )
@@ -36,8 +38,10 @@ def decode_skew(s: Situation) -> Floats:
 
 
 def overload(s: Situation) -> Floats:
-    """Waits for prefill while decode was full as well."""
-    return where(s.prefill_short & ~prefill_idle(s) & decode_is_full(s))
+    """Waits for prefill while decode was full as well, or either would have been had the other kept up."""
+    busy = ~prefill_idle(s) & (decode_is_full(s) | decode_would_be_full(s))
+    held = held_for_decode(s) & prefill_would_be_full(s)
+    return where(s.prefill_short & (busy | held))
 
 
 def starved(s: Situation) -> Floats:
