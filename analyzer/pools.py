@@ -154,22 +154,18 @@ class Pools:
         return float(np.median(known)) if len(known) else 0.05
 
     @cached_property
-    def if_prefill_kept_up(self) -> tuple[Floats, Floats, Occupancy, Occupancy]:
-        """Decode as it would be without waits for prefill: when each stream would run, how many streams
-        and how many tokens.
+    def streams_if_prefill_kept_up(self) -> tuple[Floats, Floats]:
+        """From when to when each request would occupy a decode slot without waits for prefill.
 
         Throughput that a pool in front holds back hides what the pool behind it lacks.
         """
-        r = self.requests
-        waited = np.nan_to_num(r.duration("prefill_queue"))
-        began, ended = (edge - waited for edge in self.streams)
-        tokens = r.input_tokens + np.nan_to_num(r.output_tokens) / 2
-        pool = np.where(r.decode_worker != 0, np.uint64(1), np.uint64(0))
-        return began, ended, Occupancy(pool, began, ended), Occupancy(pool, began, ended, tokens)
+        waited = np.nan_to_num(self.requests.duration("prefill_queue"))
+        began, ended = self.streams
+        return began - waited, ended - waited
 
     @cached_property
     def decode_slots(self) -> float:
-        """Streams that all decode workers run at most; nan unless each had to let requests wait at its most."""
+        """Streams that all decode workers run at most; nan unless each let requests wait at its most."""
         most = [self._slots(int(code)) for code in self.decode_workers.tolist()]
         return float(np.sum(most)) if most else np.nan
 

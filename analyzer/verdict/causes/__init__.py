@@ -46,6 +46,7 @@ IN_ORDER: tuple[Rule, ...] = (
     cold_start.COMPUTE,
     prefill_bound.RULE,
     expired_before_read.RULE,
+    expired_before_read.FIRST_STEP,
     expired_before_read.BESIDE,
     cold_start.TRANSFER,
     cold_start.ON_DECODE,

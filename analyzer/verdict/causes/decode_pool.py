@@ -17,7 +17,7 @@ def skew(s: Situation) -> Floats:
 
 
 def overload(s: Situation) -> Floats:
-    """Waits for decode of requests that had to wait for prefill as well: more of either alone is not enough."""
+    """Waits for decode of requests that had to wait for prefill as well: decode alone is not enough."""
     full, _ = s.decode_full
     return where(full & s.prefill_short & ~enough_alone(s, "decode_queue"))
 

@@ -88,7 +88,10 @@ def decode_is_full(s: Situation) -> Flags:
 
 def decode_would_be_full(s: Situation) -> Flags:
     """Whether decode would have lacked room had the request, and the others, not waited for prefill."""
-    began, ended, streams, tokens = s.pools.if_prefill_kept_up
+    r, (began, ended) = s.requests, s.pools.streams_if_prefill_kept_up
+    everyone = np.where(r.decode_worker != 0, np.uint64(1), np.uint64(0))
+    streams = Occupancy(everyone, began, ended)
+    tokens = Occupancy(everyone, began, ended, r.input_tokens + np.nan_to_num(r.output_tokens) / 2)
     since, until = np.nan_to_num(s.of(began)), np.nan_to_num(s.of(ended))
     pool = np.ones(len(s.rows), np.uint64)
     capacity = float(s.pools.kv_capacity(s.pools.decode_workers).sum())
@@ -105,13 +108,13 @@ def prefill_would_be_full(s: Situation) -> Flags:
     pool = np.where(s.pools.prompt_worker != 0, np.uint64(1), np.uint64(0))
     offered = Occupancy(pool, r.began("prefill_compute") - waited, r.ended("prefill_compute") - waited)
     workers = s.pools.prefill_workers.tolist()
-    most = sum(s.pools.prefill_running.peak(int(code), 0.0) for code in workers)
+    at_once = sum(s.pools.prefill_running.while_busy(int(code)) for code in workers)
     at = np.nan_to_num(s.wait("prefill_queue")[0])
     inside = r.start[r.inside]
     since = np.maximum(at - AROUND_S, inside.min(initial=0.0))
     until = np.minimum(at + AROUND_S, np.maximum(inside.max(initial=0.0), since))
     asked = offered.mean(np.ones(len(s.rows), np.uint64), since, until)
-    found: Flags = asked >= FULL_IF_LET * max(most, 1.0)
+    found: Flags = asked >= FULL_IF_LET * max(at_once, 1.0)
     return found
 
 
