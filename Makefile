@@ -51,11 +51,13 @@ sbom: $(VENV)/dev.stamp
 # The documents as a site: `make site` writes site/.
 site: $(VENV)/dev.stamp
 	@$(VENV)/bin/mkdocs build --strict --quiet
+	@$(PY) -m analyzer.verdict.page --check docs/verdicts.md
 
 # The pages that are made of tables in the code.
 docs: $(VENV)/run.stamp
 	@$(PY) -m collector.engines.table docs/engines.md
 	@$(PY) -m collector.settings_page docs/settings.md
+	@$(PY) -m analyzer.verdict.page docs/verdicts.md
 
 lock: $(VENV)/dev.stamp
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra kubernetes -o requirements.lock pyproject.toml

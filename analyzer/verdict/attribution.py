@@ -94,13 +94,18 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
     ordinary = np.zeros(len(s.rows))
     for part in TTFT_PARTS:
         amount = np.where(missed, s.excess[:, PART[part]], 0.0)
+        if part == "decode_queue":
+            unseen = np.minimum(amount, _prefill_wait_unseen(s))
+            out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unseen
+            amount = amount - unseen
         left = book.divide(part, amount, s)
         out += book.by_part[part]
         if part == "unattributed":
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += left
             continue
         if part == "prefill_queue":
-            unknown = np.where(s.prefill_short, left, 0.0)
+            computed = np.isfinite(s.wait("prefill_compute")[0])
+            unknown = np.where(s.prefill_short | ~computed, left, 0.0)
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
             left = left - unknown
         if part == "kv_transfer":
@@ -117,6 +122,16 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
     compute = normal[:, PART["prefill_compute"]] >= COMPUTE_RULES * np.where(total > 0, total, np.inf)
     out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(compute, lacking, 0.0)
     return out
+
+
+def _prefill_wait_unseen(s: Situation) -> Floats:
+    """Seconds that decode had the request before its prompt was computed, where no span tells prefill's wait.
+
+    Which of the two pools it waited for cannot be told.
+    """
+    since, began = s.wait("prefill_queue")[0], s.wait("prefill_compute")[0]
+    before = began - s.of(s.requests.began("decode_queue"))
+    return np.where(np.isfinite(since), 0.0, np.maximum(np.nan_to_num(before), 0.0))
 
 
 def _per_token(s: Situation, book: _Ledger) -> Floats:

@@ -35,7 +35,7 @@ def slower(s: Situation) -> Floats:
     """Part of each missed stream's time over the TPOT objective that prompts in its steps explain; 0 to 1."""
     tokens = np.maximum(s.of(s.requests.output_tokens) - 1, 1.0)
     parts = np.nan_to_num(s.of(s.requests.exposed_decode))
-    elsewhere = sum(parts[:, DECODE_PART[part]] for part in BESIDE_STEPS) / tokens
+    elsewhere = parts[:, [DECODE_PART[part] for part in BESIDE_STEPS]].sum(axis=1) / tokens
     running = s.of(s.requests.tpot) - elsewhere
     over = np.where(s.over_tpot > 0, s.over_tpot, np.inf)
     found = np.clip((running - _without_prompts(s)) / over, 0.0, 1.0)

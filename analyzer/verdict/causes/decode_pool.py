@@ -57,7 +57,7 @@ SKEW = Rule(
 OVERLOAD = Rule(
     Cause.OVERLOAD, ("decode_queue",), overload, explain,
     "Both pools are full: add capacity to both, or admit less; another ratio does not help.",
-    needs=("decode_queue", "kv_used_fraction"), excludes="either pool having room", confidence=0.8,
+    needs=("decode_queue", "kv_used_fraction"), excludes="either pool having room", confidence=0.85,
 )  # fmt: skip
 STARVED = Rule(
     Cause.DECODE_STARVED, ("decode_queue",), starved, explain,

@@ -100,6 +100,7 @@ def live_is_most(s: Situation) -> Flags:
 
 
 def _claim(s: Situation, kind: str, on_decode: bool, phase: str) -> Floats:
+    """Waits for a cache that orphans fill: the part of what orphans hold there that is of this kind."""
     workers = s.decode_worker if on_decode else s.prefill_worker
     since, until = s.wait(phase)
     share = filled(s, workers, since, until, on_decode)

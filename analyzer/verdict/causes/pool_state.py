@@ -97,8 +97,8 @@ def decode_would_be_full(s: Situation) -> Flags:
     capacity = float(s.pools.kv_capacity(s.pools.decode_workers).sum())
     of_slots = streams.mean(pool, since, until) / s.pools.decode_slots
     of_cache = tokens.mean(pool, since, until) / capacity
-    full: Flags = np.fmax(of_slots, of_cache) >= FULL_IF_KEPT_UP
-    return full & np.isfinite(s.of(began))
+    full: Flags = (np.fmax(of_slots, of_cache) >= FULL_IF_KEPT_UP) & np.isfinite(s.of(began))
+    return full
 
 
 def prefill_would_be_full(s: Situation) -> Flags:

@@ -105,7 +105,7 @@ BACK_PRESSURE = Rule(
     "Add decode capacity (slots or KV): finished KV waits on prefill and fills its cache.",
     needs=("kv_used_fraction",),
     excludes="prefill cache that has room, or decode that has",
-    confidence=0.8,
+    confidence=0.85,
 )
 OVERLOAD = Rule(
     Cause.OVERLOAD,
@@ -115,7 +115,7 @@ OVERLOAD = Rule(
     "Both pools are full: add capacity to both, or admit less; another ratio does not help.",
     needs=("prefill_queue", "kv_used_fraction"),
     excludes="either pool having room",
-    confidence=0.8,
+    confidence=0.85,
 )
 STARVED = Rule(
     Cause.PREFILL_STARVED,
