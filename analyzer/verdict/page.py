@@ -12,7 +12,7 @@ from analyzer import baselines, robust_fit
 from analyzer.pools import AT_CAP, FULL_KV
 from analyzer.verdict import missing, page_text
 from analyzer.verdict.causes import IN_ORDER
-from analyzer.verdict.confidence import DERIVED
+from analyzer.verdict.confidence import DERIVED, PREFILL_UNSEEN
 from analyzer.verdict.findings import CHECKS
 from analyzer.verdict.rule import Rule, everything
 from analyzer.verdict.summary import SHORT
@@ -44,7 +44,7 @@ def _baselines() -> str:
 
 
 def _confidence() -> str:
-    return page_text.CONFIDENCE.format(derived=DERIVED)
+    return page_text.CONFIDENCE.format(derived=DERIVED, unseen=PREFILL_UNSEEN)
 
 
 def _causes() -> str:

@@ -59,8 +59,9 @@ CONFIDENCE = """\
 ## Confidence
 
 The rule's own figure (below), × {derived:g} for causes about pools where no cache gauge tells and the state
-had to be rebuilt from timelines, × 0.55 to 1 by how far the cause stands out from the next one, × 0.85 to 1
-with fewer than ten misses. That it means what it says is measured: see the calibration in
+had to be rebuilt from timelines, × {unseen:g} for a starved decode pool where waits for prefill are not
+traced, × 0.55 to 1 by how far the cause stands out from the next one, × 0.85 to 1 with fewer than ten
+misses. That it means what it says is measured: see the calibration in
 [accuracy](accuracy.md#calibration).
 
 """
