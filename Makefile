@@ -41,6 +41,7 @@ check: $(VENV)/dev.stamp
 	@$(VENV)/bin/mypy
 	@$(PY) -m collector.engines.table --check docs/engines.md
 	@$(PY) -m collector.settings_page --check docs/settings.md
+	@$(PY) -m analyzer.verdict.page --check docs/verdicts.md
 	@$(PY) -m pytest -q tests/packaging/test_licences.py
 
 # What a release is made of, for those who must know: CycloneDX, from the lock file.
@@ -51,7 +52,6 @@ sbom: $(VENV)/dev.stamp
 # The documents as a site: `make site` writes site/.
 site: $(VENV)/dev.stamp
 	@$(VENV)/bin/mkdocs build --strict --quiet
-	@$(PY) -m analyzer.verdict.page --check docs/verdicts.md
 
 # The pages that are made of tables in the code.
 docs: $(VENV)/run.stamp
