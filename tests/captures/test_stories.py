@@ -17,7 +17,7 @@ def told(store, assembled, name: str, ttft_s: float) -> Diagnosis:
     assembled(name)
     (span,) = store.rows(SPAN)
     scope = Scope(span["first"] - S, span["last"] + 120 * S)
-    return diagnose(store, scope, Objectives().override(ttft_s, None, None), scope.to_ns)
+    return diagnose(store, scope, Objectives().override(ttft_s, 1.0, None), scope.to_ns)
 
 
 def shares(found: Diagnosis) -> dict[Cause, float]:
@@ -33,7 +33,7 @@ def test_a_burst_of_long_prompts_starves_prefill_while_decode_has_room(store, as
 def test_a_stalled_decode_is_not_taken_for_a_slow_link(store, assembled):
     found = told(store, assembled, "vllm/traced-connector", ttft_s=10.0)
     assert found.dominant is Cause.HANDOVER_OVERHEAD
-    assert not [cause for cause in shares(found) if cause.startswith("transfer_delay.")]
+    assert sum(share for cause, share in shares(found).items() if cause.startswith("transfer_delay.")) < 0.05
     assert "lease_too_short" in {item.finding for item in found.findings}
 
 
