@@ -41,6 +41,7 @@ check: $(VENV)/dev.stamp
 	@$(VENV)/bin/mypy
 	@$(PY) -m collector.engines.table --check docs/engines.md
 	@$(PY) -m collector.settings_page --check docs/settings.md
+	@$(PY) -m analyzer.verdict.page --check docs/verdicts.md
 	@$(PY) -m pytest -q tests/packaging/test_licences.py
 
 # What a release is made of, for those who must know: CycloneDX, from the lock file.
@@ -56,6 +57,7 @@ site: $(VENV)/dev.stamp
 docs: $(VENV)/run.stamp
 	@$(PY) -m collector.engines.table docs/engines.md
 	@$(PY) -m collector.settings_page docs/settings.md
+	@$(PY) -m analyzer.verdict.page docs/verdicts.md
 
 lock: $(VENV)/dev.stamp
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --extra build --extra kubernetes -o requirements.lock pyproject.toml

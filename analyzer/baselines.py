@@ -57,11 +57,11 @@ def prefill_compute(requests: Requests) -> Baseline:
     return _learned(x, y, healthy(requests))
 
 
-def decode_step(requests: Requests, batch: Floats) -> Baseline:
-    """Expected time per output token: a + b · batch + c · context · batch."""
+def decode_step(requests: Requests, batch: Floats, good: Flags | None = None) -> Baseline:
+    """Expected time per output token: a + b · batch + c · context · batch. good: rows to learn from."""
     context = requests.input_tokens + np.nan_to_num(requests.output_tokens) / 2
     x = np.column_stack([np.ones(len(requests)), batch, batch * context])
-    return _learned(x, requests.tpot, healthy(requests))
+    return _learned(x, requests.tpot, healthy(requests) if good is None else good)
 
 
 def _learned(x: Floats, y: Floats, good: Flags) -> Baseline:

@@ -69,6 +69,24 @@ def offsets(bounds: Iterable[Bound], reference: str) -> dict[str, Offset] | Cont
     return out
 
 
+def deployments(bounds: Iterable[Bound]) -> list[list[Bound]]:
+    """Bounds by groups of clocks that have any with each other: each needs a reference of its own."""
+    group: dict[str, str] = {}
+
+    def root(clock: str) -> str:
+        while group.setdefault(clock, clock) != clock:
+            clock = group[clock]
+        return clock
+
+    bounds = list(bounds)
+    for bound in bounds:
+        group[root(bound.earlier)] = root(bound.later)
+    out: dict[str, list[Bound]] = {}
+    for bound in bounds:
+        out.setdefault(root(bound.later), []).append(bound)
+    return list(out.values())
+
+
 def _decide(low: int, high: int) -> Offset:
     if low <= TOLERANCE_NS and high >= -TOLERANCE_NS:
         return Offset(0, low, high)

@@ -95,6 +95,16 @@ class Occupancy:
         later = line.starts[line.starts >= since]
         return float(line.level(later if len(later) else line.starts).max())
 
+    def while_busy(self, worker: int) -> float:
+        """Average level of a worker while it has any; 0 when it never has."""
+        line = self._lines.get(worker)
+        if line is None:
+            return 0.0
+        edges = np.unique(np.concatenate([line.starts, line.ends]))
+        level, width = line.level(edges[:-1]), np.diff(edges)
+        busy = level > 0
+        return float((level * width)[busy].sum() / width[busy].sum())
+
     def _each(self, workers: Codes, read: Callable[[_Line, NDArray[np.intp]], Floats], size: int) -> Floats:
         out = np.zeros(size)
         for code, members in groups(workers):

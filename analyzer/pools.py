@@ -153,6 +153,30 @@ class Pools:
         known = self.requests.tpot[np.isfinite(self.requests.tpot)]
         return float(np.median(known)) if len(known) else 0.05
 
+    @cached_property
+    def streams_if_prefill_kept_up(self) -> tuple[Floats, Floats]:
+        """From when to when each request would occupy a decode slot without waits for prefill.
+
+        Throughput that a pool in front holds back hides what the pool behind it lacks.
+        """
+        waited = np.nan_to_num(self.requests.duration("prefill_queue"))
+        began, ended = self.streams
+        return began - waited, ended - waited
+
+    @cached_property
+    def decode_slots(self) -> float:
+        """Streams that all decode workers run at most; nan unless each let requests wait at its most."""
+        most = [self._slots(int(code)) for code in self.decode_workers.tolist()]
+        return float(np.sum(most)) if most else np.nan
+
+    def _slots(self, worker: int) -> float:
+        series = self.readings.series("running", worker)
+        if series is None or series.high < 1:
+            return np.nan
+        at = series.at[series.value >= AT_CAP * series.high]
+        held_back = self.decode_waiting.level(np.full(len(at), worker, np.uint64), at) > 0
+        return series.high if held_back.sum() >= 2 and held_back.mean() >= 0.5 else np.nan
+
     def kv_used(self, workers: Codes, at: Floats) -> Floats:
         """Fraction of each worker's cache in use; nan where no gauge tells."""
         return self.readings.read("kv_used_fraction", workers, at)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from analyzer.assemble.scratch import Scratch
-from analyzer.clocks import TOLERANCE_NS, Bound, Contradiction, Offset, offsets, worth_applying
+from analyzer.clocks import TOLERANCE_NS, Bound, Contradiction, Offset, deployments, offsets, worth_applying
 from collector.sql import read_sql
 from collector.store import Store
 
@@ -23,32 +23,30 @@ def slices_to_correct(store: Store, scratch: Scratch, version: int) -> list[int]
     if not slices:
         return []
     edges: dict[int, list[Bound]] = defaultdict(list)
-    seen: dict[int, Counter[str]] = defaultdict(Counter)
     for row in store.rows(read_sql(__file__, "sql/clock_edges"), {"slices": slices}):
         edges[row["slice"]].append(Bound(row["earlier"], row["later"], int(row["slack_ns"])))
-        seen[row["slice"]].update({row["earlier"]: row["seen"], row["later"]: row["seen"]})
     applied = {
         (row["slice"], row["worker"]): row
         for row in store.rows(read_sql(__file__, "sql/clock_applied"), {"slices": slices})
     }
     changed: list[list[Any]] = []
     for slice_ in slices:
-        reference = seen[slice_].most_common(1)[0][0]
-        found = offsets(edges[slice_], _router(edges[slice_], reference))
-        changed += [[slice_, *row] for row in _changes(found, slice_, applied, version)]
+        for bounds in deployments(edges[slice_]):
+            found = offsets(bounds, _router(bounds))
+            changed += [[slice_, *row] for row in _changes(found, slice_, applied, version)]
     if changed:
         rows = [[_instant(row[0]), *row[1:]] for row in changed]
         store.insert("clock_offsets", rows, _COLUMNS)
     return sorted({row[0] for row in changed if row[3] != _offset(applied, row[0], row[1])})
 
 
-def _router(edges: Sequence[Bound], fallback: str) -> str:
+def _router(edges: Sequence[Bound]) -> str:
     """The clock that starts requests and sends tokens: it is on both sides of bounds with most others."""
     out = Counter(edge.earlier for edge in edges)
     back = Counter(edge.later for edge in edges)
     both = {clock: min(out[clock], back[clock]) for clock in out}
-    best = max(both.values(), default=0)
-    return min((clock for clock, many in both.items() if many == best), default=fallback)
+    best = max(both.values())
+    return min(clock for clock, many in both.items() if many == best)
 
 
 def _changes(

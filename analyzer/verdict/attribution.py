@@ -11,29 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from analyzer.verdict.causes import rules_of
-from analyzer.verdict.relay import ttft_without
+from analyzer.verdict.counterfactual import would_have_met
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import DECODE_PART, PART, Flags, Floats, Index
-from analyzer.verdict.vocabulary import Cause
+from analyzer.verdict.vocabulary import CAUSES, COLUMN, Cause
 from collector.phases import TTFT_PARTS
 
 TRIFLE = 0.1
 """A cause with less of a miss is left out of it, and the others fill its place."""
 SIGNIFICANT = 0.04
 """A cause of less than this share of the objective's TTFT is scatter that any request has."""
-STUCK = 0.8
-"""A request without a token that spent this share of its age for one cause would have gone on without it."""
 UNEXPLAINED = 0.4
 """A transfer this share of which is excess that no rule claims is a question, not scatter."""
 COMPUTE_RULES = 0.4
 """Share of a request's normal time that must be prefill for the rest to be called prefill-bound."""
-
-HOLD_BOTH_POOLS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED, Cause.OVERLOAD)
-"""Causes whose absence frees room on decode as well as on prefill."""
-
-CAUSES: tuple[Cause, ...] = tuple(cause for cause in Cause if cause is not Cause.NONE)
-COLUMN = {cause: number for number, cause in enumerate(CAUSES)}
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ def attribute(s: Situation) -> Attribution:
         book.divide("failure", s.failed.astype(float), s)
         failure = book.by_part["failure"]
     shares = _joined(s, before_token, per_token, failure)
-    met = _would_have_met(s, book, per_token, shares)
+    met = would_have_met(s, book.by_part, per_token, shares)
     return Attribution(shares, before_token, per_token, met, book.asked)
 
 
@@ -102,13 +94,18 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
     ordinary = np.zeros(len(s.rows))
     for part in TTFT_PARTS:
         amount = np.where(missed, s.excess[:, PART[part]], 0.0)
+        if part == "decode_queue":
+            unseen = np.minimum(amount, _prefill_wait_unseen(s))
+            out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unseen
+            amount = amount - unseen
         left = book.divide(part, amount, s)
         out += book.by_part[part]
         if part == "unattributed":
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += left
             continue
         if part == "prefill_queue":
-            unknown = np.where(s.prefill_short, left, 0.0)
+            computed = np.isfinite(s.wait("prefill_compute")[0])
+            unknown = np.where(s.prefill_short | ~computed, left, 0.0)
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
             left = left - unknown
         if part == "kv_transfer":
@@ -125,6 +122,16 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
     compute = normal[:, PART["prefill_compute"]] >= COMPUTE_RULES * np.where(total > 0, total, np.inf)
     out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(compute, lacking, 0.0)
     return out
+
+
+def _prefill_wait_unseen(s: Situation) -> Floats:
+    """Seconds that decode had the request before its prompt was computed, where no span tells prefill's wait.
+
+    Which of the two pools it waited for cannot be told.
+    """
+    since, began = s.wait("prefill_queue")[0], s.wait("prefill_compute")[0]
+    before = began - s.of(s.requests.began("decode_queue"))
+    return np.where(np.isfinite(since), 0.0, np.maximum(np.nan_to_num(before), 0.0))
 
 
 def _per_token(s: Situation, book: _Ledger) -> Floats:
@@ -176,28 +183,4 @@ def _normalised(amounts: Floats, empty: Floats) -> Floats:
     return np.where(total[:, None] > 0, amounts / np.where(total > 0, total, 1.0)[:, None], empty)
 
 
-def _would_have_met(s: Situation, book: _Ledger, per_token: Floats, shares: Floats) -> Flags:
-    """(missed, causes): lay each request's timeline again with what the cause claimed taken out."""
-    met = np.zeros(shares.shape, bool)
-    ttft_limit, tpot_limit = s.of(s.requests.ttft_limit), s.of(s.requests.tpot_limit)
-    tpot = np.nan_to_num(s.of(s.requests.tpot))
-    failing = book.by_part.get("failure")
-    for column in np.flatnonzero(shares.any(axis=0)).tolist():
-        removed = np.stack(
-            [book.by_part[p][:, column] if p in book.by_part else np.zeros(len(tpot)) for p in TTFT_PARTS],
-            axis=1,
-        )
-        fixed = np.zeros(len(tpot), bool) if failing is None else failing[:, column] > 0
-        stuck = s.of(s.requests.censored) & (
-            removed.sum(axis=1) >= STUCK * np.nan_to_num(s.of(s.requests.ttft))
-        )
-        rest = np.where(stuck, np.nan_to_num(s.of(s.compute.expected)), 0.0)
-        answered = ~s.failed | fixed | stuck
-        extra = shares[:, column] * 0
-        if CAUSES[column] is Cause.PREFILL_BOUND:
-            extra = np.where(shares[:, column] > 0, s.over_ttft, 0.0)
-        without = ttft_without(s, removed, both_lanes=CAUSES[column] in HOLD_BOTH_POOLS) - extra
-        late = np.where(fixed & s.of(s.requests.censored), 0.0, without + rest) > ttft_limit
-        slow = tpot - per_token[:, column] > tpot_limit * (1 + 1e-9)
-        met[:, column] = answered & ~late & ~slow & (shares[:, column] > 0)
-    return met
+__all__ = ["CAUSES", "COLUMN", "Attribution", "attribute"]

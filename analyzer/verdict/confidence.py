@@ -19,11 +19,18 @@ POOL_CAUSES = (
 )
 
 
+PREFILL_UNSEEN = 0.75
+"""Factor where waits for prefill are not traced: that it was short as well cannot be excluded."""
+MOSTLY = 0.5
+
+
 def confidence_of(s: Situation, found: Attribution, cause: Cause, rule: Rule | None) -> float:
     """Between 0 and 1; for an abstention, how sure it is that the telemetry cannot decide."""
     base = rule.confidence if rule else 0.9
     if cause in POOL_CAUSES and not s.loaded.readings.has("kv_used_fraction"):
         base *= DERIVED
+    if cause is Cause.DECODE_STARVED and _prefill_unseen(s):
+        base *= PREFILL_UNSEEN
     total = found.shares.sum(axis=0)
     own = float(total[COLUMN[cause]])
     rival = max((float(total[COLUMN[other]]) for other in CAUSES if other is not cause), default=0.0)
@@ -31,3 +38,10 @@ def confidence_of(s: Situation, found: Attribution, cause: Cause, rule: Rule | N
     many = len(s.rows)
     enough = 1.0 if many >= 10 else 0.85 + 0.015 * many
     return round(float(base * (0.55 + 0.45 * min(1.0, 1.5 * clear)) * enough), 3)
+
+
+def _prefill_unseen(s: Situation) -> bool:
+    """Whether most misses that went through two pools lack their wait for the first."""
+    both = (s.prefill_worker != 0) & (s.prefill_worker != s.decode_worker)
+    lacks = both & ~np.isfinite(s.wait("prefill_queue")[0])
+    return bool(lacks.mean() > MOSTLY) if len(both) else False

@@ -75,19 +75,31 @@ class Diagnosis:
 def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) -> Diagnosis:
     """Diagnose a window. now_ns: the time of the question; nothing is taken to have happened later."""
     s, attribution = attributed(store, scope, objectives, now_ns)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _diagnose(s, attribution, objectives)
+    return _diagnosed(s, attribution, objectives)
 
 
 def attributed(
     store: Columns, scope: Scope, objectives: Objectives, now_ns: int
 ) -> tuple[Situation, Attribution]:
     """Share out the misses of a window, and no more of its diagnosis."""
-    loaded = load(store, scope, objectives)
+    return _attributed(load(store, scope, objectives), now_ns)
+
+
+def diagnose_loaded(loaded: Loaded, objectives: Objectives, now_ns: int) -> Diagnosis:
+    """Diagnose what was read of a window; the same columns and objectives give the same answer."""
+    return _diagnosed(*_attributed(loaded, now_ns), objectives)
+
+
+def _attributed(loaded: Loaded, now_ns: int) -> tuple[Situation, Attribution]:
     # nan is "not known" throughout: what is computed from it is not known either, without a warning
     with np.errstate(divide="ignore", invalid="ignore"):
         s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
         return s, attribute(s)
+
+
+def _diagnosed(s: Situation, attribution: Attribution, objectives: Objectives) -> Diagnosis:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _diagnose(s, attribution, objectives)
 
 
 def _diagnose(s: Situation, attribution: Attribution, objectives: Objectives) -> Diagnosis:
@@ -242,4 +254,14 @@ def _confidence(dominant: Cause, causes: list[CauseAnswer]) -> float | None:
     return next((answer.confidence for answer in causes if answer.cause is dominant), None)
 
 
-__all__ = ["CAUSES", "COLUMN", "CauseAnswer", "Counts", "Diagnosis", "attributed", "diagnose", "rule_of"]
+__all__ = [
+    "CAUSES",
+    "COLUMN",
+    "CauseAnswer",
+    "Counts",
+    "Diagnosis",
+    "attributed",
+    "diagnose",
+    "diagnose_loaded",
+    "rule_of",
+]

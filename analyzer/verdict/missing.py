@@ -86,6 +86,8 @@ _PORT_BYTES = Missing(
     "port bytes (NIC counters) tell a full link, an idle one, and the wrong device",
     "run a node exporter beside the workers and send node_network_* and node_infiniband_* counters",
 )
+EVERYTHING = (*_PHASES.values(), _POOLS, _DECODE_KV, _BYTES, _DESCRIPTORS, _PORT_BYTES)
+"""All that can be listed."""
 
 
 def phase_missing(phase: Phase) -> Missing | None:

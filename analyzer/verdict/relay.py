@@ -8,7 +8,7 @@ shortening one lane helps only until the other one's end.
 import numpy as np
 
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Floats
+from analyzer.verdict.tables import PART, Flags, Floats
 
 PROMPT_LANE = ("prefill_queue", "prefill_compute")
 ROOM_LANE = "decode_queue"
@@ -16,10 +16,10 @@ SAME_INSTANT_S = 0.01
 """Ends of the two lanes so close are one event on two clocks."""
 
 
-def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Floats:
+def ttft_without(s: Situation, removed: Floats, both_lanes: Flags | None = None) -> Floats:
     """TTFT (seconds; at least, where censored) had each part been shorter by `removed` (missed, 12).
 
-    both_lanes: what is taken out held decode's room as well, hidden beside the prompt's lane.
+    both_lanes: where what is taken out held decode's room as well, hidden beside the prompt's lane.
     """
     ttft = np.nan_to_num(s.of(s.requests.ttft))
     plain = ttft - removed.sum(axis=1)
@@ -30,8 +30,8 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: bool = False) -> Flo
     side_by_side = (room_start < prompt_end - 1e-6) & by_itself
     in_prompt = removed[:, [PART[p] for p in PROMPT_LANE]].sum(axis=1)
     in_room = removed[:, PART[ROOM_LANE]]
-    if both_lanes:
-        in_room = np.where(in_prompt > 0, np.fmax(room_end - room_start, 0.0), in_room)
+    if both_lanes is not None:
+        in_room = np.where(both_lanes & (in_prompt > 0), np.fmax(room_end - room_start, 0.0), in_room)
     join = np.fmax(prompt_end, room_end)
     moved = np.fmax(prompt_end - in_prompt, room_end - in_room)
     elsewhere = removed.sum(axis=1) - in_prompt - removed[:, PART[ROOM_LANE]]

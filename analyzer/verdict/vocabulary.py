@@ -36,3 +36,8 @@ class Cause(StrEnum):
     HANDOVER_OVERHEAD = "handover_overhead"
     NONE = "none"
     INSUFFICIENT_EVIDENCE = "insufficient_evidence"
+
+
+CAUSES: tuple[Cause, ...] = tuple(cause for cause in Cause if cause is not Cause.NONE)
+"""What a miss can be blamed on, in the order of columns of shares."""
+COLUMN = {cause: number for number, cause in enumerate(CAUSES)}

@@ -93,6 +93,14 @@ def present(exports: list[Export]) -> list[Signal]:
     return [signal for signal in SIGNALS if (signal.kind, signal.which) in seen]
 
 
+def ablated(exports: list[Export], seed: int, index: int) -> tuple[list[Export], str]:
+    """The exports of a scenario less one signal drawn at random, and its name."""
+    rng = np.random.default_rng([seed, index, 99])
+    signals = present(exports)
+    signal = signals[int(rng.integers(len(signals)))]
+    return without(exports, signal, rng), signal.name
+
+
 def without(exports: list[Export], signal: Signal, rng: np.random.Generator) -> list[Export]:
     """The same exports less one signal. Of `process` and `clock`, one instance of the pool at random."""
     if signal == Signal("metrics", "all"):

@@ -24,6 +24,7 @@ Prepare = Callable[[Spec, Rng], Spec]
 Plant = Callable[[Spec, Objective, Rng, float], Change]
 Label = Callable[[Life, Objective], str]
 
+ENOUGH_SLOTS = 8
 WEAK = 0.5  # strengths below are those of decoys
 SPLIT = frozenset({Mode.SEQUENTIAL, Mode.PARALLEL, Mode.PREALLOC})
 ANY = frozenset(Mode)
@@ -122,7 +123,10 @@ def _crowded_decode(spec: Spec, objective: Objective, rng: Rng, strength: float)
 def _balanced(spec: Spec, rng: Rng) -> Spec:
     at = _u(rng, 0.4, 0.45)
     spec = d.with_prefill(spec, int(rng.integers(2, 5)), at)
-    return d.with_decode(spec, spec.decode.workers, at * _u(rng, 1.05, 1.2))
+    at *= _u(rng, 1.05, 1.2)
+    # whole slots: with few on a worker decode would get more than it is meant to have
+    slots = spec.workload.rate * d.holding_s(spec, spec.decode.slots * 0.4) / at
+    return d.with_decode(spec, max(1, min(spec.decode.workers, int(slots / ENOUGH_SLOTS))), at)
 
 
 @fault("overload", "overload", "pools", prepare=_balanced)

@@ -1,10 +1,12 @@
-"""Play random scenarios against a running pdscope and say how often it is right.
+"""Play random scenarios against pdscope and say how often it is right.
 
+    python -m tests.scenarios.run --in-process --count 1000 --seed 1 [--ablate] [--jobs 2] [--keep DIR]
     python -m tests.scenarios.run --otlp http://127.0.0.1:4318 --api http://127.0.0.1:8080
-        --count 1000 --seed 1 [--ablate] [--requests N] [--only FAULT] [--batch 20] [--wait 60] [--json]
+        --count 100 --seed 1 [--ablate] [--requests N] [--only FAULT] [--batch 20] [--wait 60] [--json]
 
-Every scenario has a model, workers and ids of its own, so runs can share a server. Exit status: 0 when
-every promised figure holds, 1 when one does not, 2 when the server could not be reached.
+Every scenario has a model, workers and ids of its own, so runs can share a server; a server takes no more
+than 200 models a day. In process every batch has a store of its own. Exit status: 0 when every promised
+figure holds, 1 when one does not, 2 when the server could not be reached.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .ablate import present, without
+from .ablate import ablated
 from .faults import KINDS
-from .otlp import Export
 from .processes import Stage
 from .scenario import Scenario, scenario
 from .score import Judged, Report, bars, judge, report
@@ -33,53 +36,52 @@ from .telemetry import exports, request_id, window
 
 AGO_S = 3.0  # windows end this long before now
 
+Pair = tuple[list[Judged], list[Judged]]
+"""Answers about whole scenarios, and about those answered rightly again less one signal."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, play, print. Returns the exit status."""
     options = _parser().parse_args(arguments)
-    server = Server(options.otlp, options.api, options.token, options.wait)
+    indices = list(range(options.first, options.first + options.count))
+    batches = [indices[at : at + options.batch] for at in range(0, len(indices), options.batch)]
+    play = _in_process if options.in_process else _at_server
+    judged: list[Judged] = []
+    less: list[Judged] = []
     try:
-        judged = list(_play_all(server, options, _chosen(options), ablate=False))
-        again = [j.index for j in judged if j.right] if options.ablate else []
-        ablated = list(_play_all(server, options, again, ablate=True))
+        for whole, again in play(options, batches):
+            judged += whole
+            less += again
+            for answer in (*whole, *again):
+                print(_line(answer), file=sys.stderr, flush=True)
     except Unreachable as error:
         print(error, file=sys.stderr)
         return 2
-    finally:
-        server.close()
-    result = report(judged, ablated)
-    print(
-        json.dumps(_document(result, judged, ablated), indent=1)
-        if options.json
-        else text(result, options.ablate)
-    )
+    result = report(judged, less)
+    document = json.dumps(_document(options, result, judged, less), indent=1)
+    print(document if options.json else text(result, options.ablate))
     return 0 if all(bar.passed for bar in bars(result, options.ablate)) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tests.scenarios.run", description=__doc__.split("\n")[0])
-    parser.add_argument("--otlp", default="http://127.0.0.1:4318", help="OTLP/HTTP address")
-    parser.add_argument("--api", default="http://127.0.0.1:8080", help="REST address")
-    parser.add_argument("--token", help="bearer token for both")
-    parser.add_argument("--count", type=int, default=1000, help="scenarios")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=sorted(KINDS), help="only scenarios with this fault")
-    parser.add_argument(
-        "--ablate", action="store_true", help="play those answered rightly again, less one signal"
-    )
-    parser.add_argument(
-        "--requests", type=int, default=0, metavar="N", help="ask about N missed requests of each"
-    )
-    parser.add_argument(
-        "--batch", type=int, default=20, help="scenarios sent before the answers are asked for"
-    )
-    parser.add_argument("--wait", type=float, default=60.0, help="seconds until an answer must be final")
-    parser.add_argument("--json", action="store_true")
+    add = parser.add_argument
+    add("--otlp", default="http://127.0.0.1:4318", help="OTLP/HTTP address")
+    add("--api", default="http://127.0.0.1:8080", help="REST address")
+    add("--token", help="bearer token for both")
+    add("--count", type=int, default=1000, help="scenarios")
+    add("--first", type=int, default=0, help="number of the first one")
+    add("--seed", type=int, default=1)
+    add("--only", choices=sorted(KINDS), help="only scenarios with this fault")
+    add("--ablate", action="store_true", help="play those answered rightly again, less one signal")
+    add("--requests", type=int, default=0, metavar="N", help="ask about N missed requests of each")
+    add("--batch", type=int, default=20, help="scenarios sent before the answers are asked for")
+    add("--wait", type=float, default=60.0, help="seconds until an answer must be final")
+    add("--json", action="store_true")
+    add("--in-process", action="store_true", help="use stores of this process instead of a server")
+    add("--jobs", type=int, default=1, help="processes; in process only")
+    add("--keep", type=Path, help="keep what the store gave, and use what is kept; in process only")
     return parser
-
-
-def _chosen(options: argparse.Namespace) -> list[int]:
-    return list(range(options.count))
 
 
 def _scenario(options: argparse.Namespace, index: int) -> Scenario:
@@ -88,16 +90,45 @@ def _scenario(options: argparse.Namespace, index: int) -> Scenario:
     return scenario(options.seed, index)
 
 
-def _play_all(
-    server: Server, options: argparse.Namespace, indices: list[int], ablate: bool
-) -> Iterator[Judged]:
+def _in_process(options: argparse.Namespace, batches: list[list[int]]) -> Iterator[Pair]:
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(partial(_batch_in_process, options), batches)
+
+
+def _batch_in_process(options: argparse.Namespace, indices: list[int]) -> Pair:
+    from . import in_process
+
+    scenarios = [_scenario(options, index) for index in indices]
+    seen = [in_process.kept(options.keep, one) if options.keep else None for one in scenarios]
+    new = [one for one, known in zip(scenarios, seen, strict=True) if known is None]
+    shown = iter(in_process.show(new, options.ablate) if new else [])
+    judged: list[Judged] = []
+    less: list[Judged] = []
+    for one, known in zip(scenarios, seen, strict=True):
+        found = known or next(shown)
+        if options.keep and known is None:
+            in_process.keep(options.keep, one, found)
+        judged.append(in_process.answer(one, found.whole))
+        if options.ablate and judged[-1].right and found.less is not None:
+            less.append(in_process.answer(one, found.less))
+    return judged, less
+
+
+def _at_server(options: argparse.Namespace, batches: list[list[int]]) -> Iterator[Pair]:
     """Send a batch, then ask about each of it: what has to settle settles meanwhile."""
-    for first in range(0, len(indices), options.batch):
-        sent = [_send(server, options, index, ablate) for index in indices[first : first + options.batch]]
-        for stage, removed in sent:
-            judged = _ask(server, options, stage, removed)
-            print(_line(judged), file=sys.stderr, flush=True)
-            yield judged
+    server = Server(options.otlp, options.api, options.token, options.wait)
+    try:
+        for batch in batches:
+            judged = _ask_all(server, options, batch, ablate=False)
+            again = [j.index for j in judged if j.right] if options.ablate else []
+            yield judged, _ask_all(server, options, again, ablate=True)
+    finally:
+        server.close()
+
+
+def _ask_all(server: Server, options: argparse.Namespace, indices: list[int], ablate: bool) -> list[Judged]:
+    sent = [_send(server, options, index, ablate) for index in indices]
+    return [_ask(server, options, stage, removed) for stage, removed in sent]
 
 
 def _send(server: Server, options: argparse.Namespace, index: int, ablate: bool) -> tuple[Stage, str]:
@@ -106,16 +137,9 @@ def _send(server: Server, options: argparse.Namespace, index: int, ablate: bool)
     stage = Stage(shown, base, uuid.uuid4().hex[:8])
     body, removed = exports(stage), ""
     if ablate:
-        body, removed = _ablated(body, options.seed, index)
+        body, removed = ablated(body, options.seed, index)
     server.send(body)
     return stage, removed
-
-
-def _ablated(body: list[Export], seed: int, index: int) -> tuple[list[Export], str]:
-    rng = np.random.default_rng([seed, index, 99])
-    signals = present(body)
-    signal = signals[int(rng.integers(len(signals)))]
-    return without(body, signal, rng), signal.name
 
 
 def parameters(stage: Stage) -> dict[str, str | float | int]:
@@ -154,7 +178,7 @@ def _about_requests(
             continue
         cause = str(row.get("cause"))
         counts["requests_judged"] += 1
-        counts["requests_right"] += cause == truth.cause or truth.shares.get(cause, 0.0) >= 0.4
+        counts["requests_right"] += truth.caused_by(cause)
         said = _counterfactual(server.get(f"/requests/{row.get('key')}", **params) or {})
         meets = stage.scenario.truth.meets_without(cause, truth)
         if said is not None and meets is not None:
@@ -165,10 +189,10 @@ def _about_requests(
 
 def _counterfactual(document: dict[str, Any]) -> bool | None:
     """Whether the answer says that it would have met without its cause; None where it does not say."""
-    said = (document.get("verdict") or {}).get("counterfactual")
-    if isinstance(said, dict):
-        said = said.get("would_have_met")
-    return said if isinstance(said, bool) else None
+    said = str((document.get("verdict") or {}).get("counterfactual"))
+    if "would still have missed" in said:
+        return False
+    return True if "would have met" in said else None
 
 
 def _line(judged: Judged) -> str:
@@ -181,8 +205,11 @@ def _line(judged: Judged) -> str:
     )
 
 
-def _document(result: Report, judged: list[Judged], ablated: list[Judged]) -> dict[str, Any]:
+def _document(
+    options: argparse.Namespace, result: Report, judged: list[Judged], ablated: list[Judged]
+) -> dict[str, Any]:
     return {
+        "seed": options.seed,
         "report": asdict(result),
         "bars": [asdict(bar) | {"passed": bar.passed} for bar in bars(result, bool(ablated))],
         "scenarios": [asdict(j) for j in judged],

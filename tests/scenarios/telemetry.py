@@ -69,7 +69,10 @@ def _history(stage: Stage) -> list[Ready]:
 
 
 def _spans(stage: Stage, lives: list[Life], prefix: str) -> list[Ready]:
-    rng = np.random.default_rng([stage.scenario.seed, stage.scenario.index, ord(prefix)])
+    # a scenario that is shown again, less a signal, is other requests: no trace of the first may be its own
+    rng = np.random.default_rng(
+        [stage.scenario.seed, stage.scenario.index, *f"{prefix}{stage.salt}".encode()]
+    )
     out: list[Ready] = []
     for life in lives:
         out += _Trace(stage, life, f"{prefix}{life.ask.index}-{stage.salt}", rng.bytes(16), rng).spans()

@@ -74,7 +74,8 @@ class StandIn:
             ]
             return {"requests": rows[:5]}
         (verdict,) = (v for v in truth.missed if str(v.index) == path.removeprefix("requests/"))
-        return {"verdict": {"counterfactual": {"would_have_met": any(verdict.without.values())}}}
+        met = "would have met" if any(verdict.without.values()) else "would still have missed"
+        return {"verdict": {"counterfactual": f"Without that it {met} the objective."}}
 
     def diagnose(self, model: str) -> dict[str, Any]:
         truth = self.scenarios[model].truth

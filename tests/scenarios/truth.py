@@ -49,6 +49,10 @@ class Verdict:
     shares: dict[str, float]
     without: dict[str, bool]
 
+    def caused_by(self, cause: str) -> bool:
+        """Whether a cause is right for this request: the largest share of the miss, or about as large."""
+        return cause == self.cause or self.shares.get(cause, 0.0) >= 0.4
+
 
 @dataclass(frozen=True)
 class Truth:

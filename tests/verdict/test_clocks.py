@@ -11,6 +11,7 @@ from analyzer.clocks import (
     Bound,
     Contradiction,
     Offset,
+    deployments,
     offsets,
     worth_applying,
 )
@@ -85,3 +86,11 @@ def test_requests_are_assembled_again_only_when_the_applied_offset_is_out_of_bou
 def test_the_tolerance_is_what_kept_clocks_differ_by() -> None:
     bounds = [Bound("router", "decode", -TOLERANCE_NS), Bound("decode", "router", 10 * MS)]
     assert offsets(bounds, "router")["decode"].offset_ns == 0  # type: ignore[index]
+
+
+def test_deployments_that_share_no_request_are_judged_apart() -> None:
+    mine = [Bound("router-a", "decode-a", -40 * MS), Bound("decode-a", "router-a", 45 * MS)]
+    other = [Bound("router-b", "decode-b", 2 * MS), Bound("decode-b", "router-b", 9 * MS)]
+    groups = deployments([mine[0], other[0], mine[1], other[1]])
+    assert sorted(groups, key=lambda group: group[0].earlier) == [mine, other]
+    assert offsets(groups[0], "router-a")["decode-a"].low_ns == -45 * MS  # type: ignore[index]

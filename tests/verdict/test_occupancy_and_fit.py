@@ -1,7 +1,7 @@
 """Exact occupancy against counting by hand, and fits against bad points."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.occupancy import Occupancy
@@ -50,6 +50,7 @@ def test_union_counts_overlap_once(intervals: list[tuple[int, int]]) -> None:
     assert union(start, end) == len(covered)
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 2), st.floats(1e-5, 1e-2), st.floats(0, 0.45), st.integers(0, 10**6))
 def test_nearly_half_of_the_points_may_be_arbitrary(base: float, slope: float, bad: float, seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analyzer.verdict.causes.pool_state import siblings_idle
+from analyzer.verdict.causes.pool_state import enough_alone, siblings_idle
 from analyzer.verdict.evidence import Evidence, median
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
@@ -17,10 +17,9 @@ def skew(s: Situation) -> Floats:
 
 
 def overload(s: Situation) -> Floats:
-    """Waits for decode of requests that had to wait for prefill as well: neither pool had room."""
+    """Waits for decode of requests that had to wait for prefill as well: decode alone is not enough."""
     full, _ = s.decode_full
-    wait = s.excess[:, PART["prefill_queue"]]
-    return where(full & s.prefill_short & (wait > 0.5 * s.excess[:, PART["decode_queue"]]))
+    return where(full & s.prefill_short & ~enough_alone(s, "decode_queue"))
 
 
 def starved(s: Situation) -> Floats:
@@ -58,7 +57,7 @@ SKEW = Rule(
 OVERLOAD = Rule(
     Cause.OVERLOAD, ("decode_queue",), overload, explain,
     "Both pools are full: add capacity to both, or admit less; another ratio does not help.",
-    needs=("decode_queue", "kv_used_fraction"), excludes="either pool having room", confidence=0.8,
+    needs=("decode_queue", "kv_used_fraction"), excludes="either pool having room", confidence=0.85,
 )  # fmt: skip
 STARVED = Rule(
     Cause.DECODE_STARVED, ("decode_queue",), starved, explain,

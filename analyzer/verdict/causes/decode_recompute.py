@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from analyzer.verdict.causes.beside_prompts import slower
 from analyzer.verdict.evidence import Evidence, median, number
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
@@ -18,10 +19,10 @@ def itself(s: Situation) -> Floats:
 
 
 def beside(s: Situation) -> Floats:
-    """Streams that ran while their worker recomputed prompts: mean recomputations under way."""
+    """Streams that ran while their worker recomputed prompts: by how much that lengthened their steps."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
     found = s.pools.decode_local_prompts.mean(s.decode_worker, since, until)
-    return where((found >= OVERLAP) | (itself(s) > 0))
+    return where((found >= OVERLAP) | (itself(s) > 0)) * slower(s)
 
 
 def first_step(s: Situation) -> Floats:

@@ -64,11 +64,11 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
 STARVED = Rule(
     Cause.DECODE_STARVED, ("tpot.running",), crowded, explain,
     "Add decode capacity, or admit fewer streams per worker: batches grow because the pool is full.",
-    needs=("kv_used_fraction",), excludes="decode with room", confidence=0.8,
+    needs=("kv_used_fraction",), excludes="decode with room", confidence=0.85,
 )  # fmt: skip
 BOUND = Rule(
     Cause.DECODE_BOUND, ("tpot.running",), everything, explain,
     "A decode step does not fit the objective at this batch: more tensor parallelism, fewer streams "
     "per worker, speculative decoding, or another objective.",
-    needs=("decode",), excludes="pools that are full, prompts in the steps, preemption", confidence=0.8,
+    needs=("decode",), excludes="pools that are full, prompts in the steps, preemption", confidence=0.85,
 )  # fmt: skip

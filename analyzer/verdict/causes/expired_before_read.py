@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from analyzer.verdict.causes.beside_prompts import slower
 from analyzer.verdict.causes.decode_recompute import OVERLAP
 from analyzer.verdict.evidence import Evidence, count, median
 from analyzer.verdict.rule import Rule, where
@@ -49,6 +50,11 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     ]
 
 
+def in_steps(s: Situation) -> Floats:
+    """The same, by how much those prompts lengthened the streams' steps."""
+    return beside(s) * slower(s)
+
+
 RULE = Rule(
     Cause.EXPIRED_BEFORE_READ,
     ("decode_queue", "kv_transfer", "kv_import", "tpot.recompute"),
@@ -59,13 +65,17 @@ RULE = Rule(
     needs=("kv_publish", "kv_release"),
     excludes="hand-offs read within their lease, renewals included",
 )
-BESIDE = Rule(
-    Cause.EXPIRED_BEFORE_READ,
-    ("first_decode_step", "tpot.running"),
-    beside,
-    explain,
+_BESIDE = (
     "Lengthen the lease beyond the longest hand-off (or renew it by heartbeat): prompts whose KV was given "
-    "back are recomputed on decode and slow its streams.",
+    "back are recomputed on decode and slow its streams."
+)
+BESIDE = Rule(
+    Cause.EXPIRED_BEFORE_READ, ("tpot.running",), in_steps, explain, _BESIDE,
+    needs=("kv_publish", "kv_release", "pd.local_prompt_tokens"),
+    excludes="recomputation after other failures; what the steps take without it",
+)  # fmt: skip
+FIRST_STEP = Rule(
+    Cause.EXPIRED_BEFORE_READ, ("first_decode_step",), beside, explain, _BESIDE,
     needs=("kv_publish", "kv_release", "pd.local_prompt_tokens"),
     excludes="recomputation after other failures",
-)
+)  # fmt: skip

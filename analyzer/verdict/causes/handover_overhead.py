@@ -38,7 +38,7 @@ RULE = Rule(
     "compute the first token twice.",
     needs=("kv_publish", "decode_queue", "kv_import"),
     excludes="decode without room; bytes in flight",
-    confidence=0.8,
+    confidence=0.85,
 )
 GAP = Rule(
     Cause.HANDOVER_OVERHEAD,

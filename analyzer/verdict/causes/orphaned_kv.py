@@ -69,8 +69,10 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     full = (used >= FULL_KV - 0.1) | ((held + alive) / capacity >= FULL_KV - 0.2) | still(s, on_decode)
     full |= ~np.isfinite(used) & ~np.isfinite(capacity)
     if on_decode:
-        # what waits in line has an id already: more than the cache can hold is not held
-        full &= ~live_is_most(s) & ~(held > POSSIBLE * capacity)
+        # what waits in line has an id already: more than the cache can hold is not held, unless the gauge
+        # shows that most of the cache is used by what does not run
+        possible = ~(held > POSSIBLE * capacity) | (used - alive / capacity >= MOST)
+        full &= ~live_is_most(s) & possible
     # where decode stands still beside its queue, whatever holds its room without running is to blame
     least = np.where(still(s, on_decode), MOST / 2, MOST) if on_decode else np.full(len(held), MOST)
     most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY * least / MOST, True)
@@ -100,6 +102,7 @@ def live_is_most(s: Situation) -> Flags:
 
 
 def _claim(s: Situation, kind: str, on_decode: bool, phase: str) -> Floats:
+    """Waits for a cache that orphans fill: the part of what orphans hold there that is of this kind."""
     workers = s.decode_worker if on_decode else s.prefill_worker
     since, until = s.wait(phase)
     share = filled(s, workers, since, until, on_decode)

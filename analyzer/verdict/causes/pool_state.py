@@ -2,15 +2,23 @@
 
 import numpy as np
 
+from analyzer.occupancy import Occupancy
 from analyzer.pools import FULL_KV
-from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Flags, Floats
+from analyzer.verdict.relay import ttft_without
+from analyzer.verdict.situation import AROUND_S, Situation
+from analyzer.verdict.tables import PART, Flags, Floats
 
 WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Where in a wait the pools are looked at."""
 OFTEN_FULL = 0.1
 """Decode that is full so often while prefill lets through only part of the load has no room for the rest."""
 HALF_AS_MUCH = 0.5
+FULL_IF_KEPT_UP = 0.8
+"""Of its slots or cache; a pool asked for more makes requests wait as a rule (M/M/c)."""
+FULL_IF_LET = 0.9
+"""Share of its workers' time from which on the offered prompts would wait several service times (M/D/1)."""
+BUSY_NOW = 0.75
+"""Less of it in use means that prefill could do a third more before decode is short as well."""
 BUSY_LEAST = 0.6
 """A worker with a queue computes all the time, unless something other than computing holds it."""
 IDLE_SIBLING = 0.25
@@ -78,6 +86,78 @@ def decode_is_full(s: Situation) -> Flags:
             often += s.pools.decode_kv_full(np.full(len(at), code, np.uint64), at)
     own_full, _ = s.decode_full
     return (often >= OFTEN_FULL * len(WITHIN) * len(workers)) | own_full
+
+
+def decode_would_be_full(s: Situation) -> Flags:
+    """Whether decode, busy as it was, would have lacked room around the request had no prompt waited."""
+    slots, cache = _decode_asked(s, *s.pools.streams)
+    more_slots, more_cache = _decode_asked(s, *s.pools.streams_if_prefill_kept_up)
+    # the gauge knows what the cache holds; room set aside for prompts that wait is not yet at work
+    used = np.fmin(cache, _kv_used_around(s))
+    now = np.fmax(slots, used)
+    kept_up = np.fmax(more_slots, used * more_cache / np.where(cache > 0, cache, np.inf))
+    full: Flags = (now >= BUSY_NOW) & (kept_up >= FULL_IF_KEPT_UP)
+    return full
+
+
+def _decode_asked(s: Situation, began: Floats, ended: Floats) -> tuple[Floats, Floats]:
+    """Of the slots and of the cache of all decode workers, how much streams at these times ask for."""
+    r = s.requests
+    everyone = np.where(r.decode_worker != 0, np.uint64(1), np.uint64(0))
+    tokens = r.input_tokens + np.nan_to_num(r.output_tokens) / 2
+    capacity = float(s.pools.kv_capacity(s.pools.decode_workers).sum())
+    of_slots = _offered(s, Occupancy(everyone, began, ended)) / s.pools.decode_slots
+    of_cache = _offered(s, Occupancy(everyone, began, ended, tokens)) / capacity
+    return of_slots, of_cache
+
+
+def _kv_used_around(s: Situation) -> Floats:
+    """Mean of what decode's cache gauges read around the arrival of each missed request; nan without any."""
+    since, until = _around(s)
+    read = [
+        s.pools.kv_used(np.full(len(since), code, np.uint64), since + part * (until - since))
+        for code in s.pools.decode_workers.tolist()
+        for part in WITHIN
+    ]
+    known = np.isfinite(read).sum(axis=0)
+    return np.where(known > 0, np.nansum(read, axis=0) / np.maximum(known, 1), np.nan)
+
+
+def prefill_would_be_full(s: Situation) -> Flags:
+    """Whether prefill would have been asked for about all it can compute had decode never held it back."""
+    r = s.requests
+    waited = np.nan_to_num(r.duration("prefill_queue"))
+    everyone = np.where(s.pools.prompt_worker != 0, np.uint64(1), np.uint64(0))
+    offered = Occupancy(everyone, r.began("prefill_compute") - waited, r.ended("prefill_compute") - waited)
+    workers = s.pools.prefill_workers.tolist()
+    at_once = sum(s.pools.prefill_running.while_busy(int(code)) for code in workers)
+    found: Flags = _offered(s, offered) >= FULL_IF_LET * max(at_once, 1.0)
+    return found
+
+
+def _offered(s: Situation, work: Occupancy) -> Floats:
+    """Mean work of a whole pool (worker 1 of `work`) around the arrival of each missed request."""
+    since, until = _around(s)
+    return work.mean(np.ones(len(since), np.uint64), since, until)
+
+
+def _around(s: Situation) -> tuple[Floats, Floats]:
+    """A while around the arrival of each missed request: a burst that is worked off is no lack of capacity.
+
+    Time without traffic at either end of the window is left out.
+    """
+    at = s.of(s.requests.start)
+    inside = s.requests.start[s.requests.inside]
+    since = np.maximum(at - AROUND_S, inside.min(initial=np.inf))
+    return since, np.maximum(np.minimum(at + AROUND_S, inside.max(initial=-np.inf)), since)
+
+
+def enough_alone(s: Situation, part: str) -> Flags:
+    """Whether the request would have met its TTFT objective without the excess of this part alone."""
+    removed = np.zeros_like(s.excess)
+    removed[:, PART[part]] = s.excess[:, PART[part]]
+    found: Flags = ttft_without(s, removed) <= s.of(s.requests.ttft_limit)
+    return found
 
 
 def siblings_with_room(s: Situation) -> Flags:

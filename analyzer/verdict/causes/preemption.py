@@ -13,7 +13,8 @@ from analyzer.verdict.vocabulary import Cause
 def failed(s: Situation) -> Floats:
     """Requests that ended unanswered while, or after, they were set aside for most of their time."""
     aside = s.of(s.requests.preempted)
-    return where(aside > 0.5 * np.nan_to_num(s.of(s.requests.lasted)) - np.nan_to_num(s.of(s.requests.ttft)))
+    most = aside > 0.5 * np.nan_to_num(s.of(s.requests.lasted)) - np.nan_to_num(s.of(s.requests.ttft))
+    return where((aside > 0) & most)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -39,6 +40,6 @@ TOKENS = Rule(
 )  # fmt: skip
 FAILED = Rule(
     Cause.PREEMPTION, ("failure",),
-    lambda s: where((s.of(s.requests.preempted) > 0) & (failed(s) > 0)), explain, _NEXT,
+    failed, explain, _NEXT,
     needs=("preempted and resumed events on decode",), excludes="requests that were never set aside",
 )  # fmt: skip

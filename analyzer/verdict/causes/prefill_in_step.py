@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analyzer.occupancy import Occupancy
+from analyzer.verdict.causes.beside_prompts import prompts_on_decode, slower
 from analyzer.verdict.evidence import Evidence, median
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
@@ -13,19 +13,6 @@ OVERLAP = 0.05
 """Share of a stream's time beside prompts from which on they lengthen it noticeably."""
 
 
-def prompts_on_decode(s: Situation) -> Occupancy:
-    """Prompts computed by workers that decode: colocated ones, and follow-up turns appended there."""
-    r = s.requests
-    shared = np.isin(s.pools.prompt_worker, s.pools.decode_workers)
-    codes = np.where(shared, s.pools.prompt_worker, 0).astype(np.uint64)
-    appended = r.appended & (r.local_prompt_tokens > 0)
-    return Occupancy(
-        np.concatenate([codes, np.where(appended, r.decode_worker, 0).astype(np.uint64)]),
-        np.concatenate([r.began("prefill_compute"), r.began("first_decode_step")]),
-        np.concatenate([r.ended("prefill_compute"), r.ended("first_decode_step")]),
-    )
-
-
 def overlap(s: Situation) -> Floats:
     """Mean prompts computed on the stream's worker while it ran."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
@@ -33,8 +20,8 @@ def overlap(s: Situation) -> Floats:
 
 
 def claim(s: Situation) -> Floats:
-    """Streams that shared their worker with prompts."""
-    return where(overlap(s) >= OVERLAP)
+    """Streams that shared their worker with prompts: by how much that lengthened their steps."""
+    return where(overlap(s) >= OVERLAP) * slower(s)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:

@@ -8,8 +8,10 @@ import numpy as np
 
 from analyzer.verdict.causes.pool_state import (
     decode_is_full,
+    decode_would_be_full,
     held_for_decode,
     prefill_idle,
+    prefill_would_be_full,
     siblings_idle,
     siblings_with_room,
 )
@@ -36,8 +38,10 @@ def decode_skew(s: Situation) -> Floats:
 
 
 def overload(s: Situation) -> Floats:
-    """Waits for prefill while decode was full as well."""
-    return where(s.prefill_short & ~prefill_idle(s) & decode_is_full(s))
+    """Waits for prefill while decode was full as well, or either would have been had the other kept up."""
+    busy = ~prefill_idle(s) & (decode_is_full(s) | decode_would_be_full(s))
+    held = held_for_decode(s) & prefill_would_be_full(s)
+    return where(s.prefill_short & (busy | held))
 
 
 def starved(s: Situation) -> Floats:
@@ -101,7 +105,7 @@ BACK_PRESSURE = Rule(
     "Add decode capacity (slots or KV): finished KV waits on prefill and fills its cache.",
     needs=("kv_used_fraction",),
     excludes="prefill cache that has room, or decode that has",
-    confidence=0.8,
+    confidence=0.85,
 )
 OVERLOAD = Rule(
     Cause.OVERLOAD,
@@ -111,7 +115,7 @@ OVERLOAD = Rule(
     "Both pools are full: add capacity to both, or admit less; another ratio does not help.",
     needs=("prefill_queue", "kv_used_fraction"),
     excludes="either pool having room",
-    confidence=0.8,
+    confidence=0.85,
 )
 STARVED = Rule(
     Cause.PREFILL_STARVED,

@@ -1,0 +1,90 @@
+"""What would have been without a cause: each missed request's timeline laid again, less what it claimed."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from analyzer.occupancy import Occupancy
+from analyzer.verdict.causes.pool_state import decode_is_full
+from analyzer.verdict.relay import ttft_without
+from analyzer.verdict.situation import Situation
+from analyzer.verdict.tables import PART, Flags, Floats
+from analyzer.verdict.vocabulary import CAUSES, Cause
+from collector.phases import TTFT_PARTS
+
+STUCK = 0.8
+"""A request without a token that spent this share of its age for one cause would have gone on without it."""
+HOLD_BOTH_POOLS = (Cause.UNCLAIMED, Cause.LEAKED, Cause.RESERVED_NEVER_FILLED, Cause.OVERLOAD)
+"""Causes whose absence frees room on decode as well as on prefill."""
+HOLD_PROMPTS_BACK = (
+    Cause.PREFILL_STARVED,
+    Cause.INTRA_POOL_SKEW,
+    Cause.CANCELLED,
+    Cause.RETRY_AMPLIFICATION,
+)
+"""Causes whose absence lets prompts reach decode sooner; where decode sets room aside before prefill, it is
+these prompts that hold it."""
+
+
+def would_have_met(s: Situation, by_part: Mapping[str, Floats], per_token: Floats, shares: Floats) -> Flags:
+    """(missed, causes). by_part: seconds of TTFT that causes claimed of each part; per_token: of TPOT."""
+    met = np.zeros(shares.shape, bool)
+    for column in np.flatnonzero(shares.any(axis=0)).tolist():
+        removed = _removed(by_part, column, len(s.rows))
+        own = shares[:, column] > 0
+        met[:, column] = (
+            own & _in_time(s, by_part, removed, column, own) & ~_slow(s, removed, per_token, column)
+        )
+    return met
+
+
+def _removed(by_part: Mapping[str, Floats], column: int, size: int) -> Floats:
+    empty = np.zeros(size)
+    return np.stack([by_part[p][:, column] if p in by_part else empty for p in TTFT_PARTS], axis=1)
+
+
+def _in_time(s: Situation, by_part: Mapping[str, Floats], removed: Floats, column: int, own: Flags) -> Flags:
+    """Answered, and within the TTFT objective."""
+    cause, limit = CAUSES[column], s.of(s.requests.ttft_limit)
+    censored = s.of(s.requests.censored)
+    failing = by_part.get("failure")
+    fixed = np.zeros(len(limit), bool) if failing is None else failing[:, column] > 0
+    stuck = censored & (removed.sum(axis=1) >= STUCK * np.nan_to_num(s.of(s.requests.ttft)))
+    rest = np.where(stuck, np.nan_to_num(s.of(s.compute.expected)), 0.0)
+    both_lanes = np.full(len(limit), cause in HOLD_BOTH_POOLS)
+    if cause in HOLD_PROMPTS_BACK:
+        both_lanes = ~decode_is_full(s)
+    without = ttft_without(s, removed, both_lanes)
+    if cause is Cause.PREFILL_BOUND:
+        without = without - np.where(own, s.over_ttft, 0.0)
+    late = np.where(fixed & censored, 0.0, without + rest) > limit
+    answered: Flags = ~s.failed | fixed | stuck
+    return answered & ~late
+
+
+def _slow(s: Situation, removed: Floats, per_token: Floats, column: int) -> Flags:
+    """Beyond the TPOT objective: also where prompts that come sooner make the batch larger."""
+    limit = s.of(s.requests.tpot_limit) * (1 + 1e-9)
+    tpot = np.nan_to_num(s.of(s.requests.tpot)) - per_token[:, column]
+    slow: Flags = tpot > limit
+    if CAUSES[column] in HOLD_PROMPTS_BACK:
+        sooner = removed[:, PART["prefill_queue"]] > 0
+        slow |= sooner & (tpot * _growth(s) > limit)
+    return slow
+
+
+def _growth(s: Situation) -> Floats:
+    """How many times longer a step would be with the batch that decode would run had prefill kept up."""
+    fit = s.step.fit
+    began, ended = s.pools.streams_if_prefill_kept_up
+    if fit is None:
+        return np.ones(len(s.rows))
+    streams = Occupancy(s.requests.decode_worker, began, ended)
+    batch = streams.mean(s.decode_worker, np.nan_to_num(s.of(began)), np.nan_to_num(s.of(ended)))
+    context = s.of(s.requests.input_tokens) + np.nan_to_num(s.of(s.requests.output_tokens)) / 2
+
+    def step(size: Floats) -> Floats:
+        return fit.predict(np.column_stack([np.ones(len(size)), size, size * context]))
+
+    grown = step(batch) / step(s.of(s.batch))
+    return np.where(np.isfinite(grown), np.maximum(grown, 1.0), 1.0)

@@ -1,0 +1,105 @@
+"""Pools that would have been full, steps that would have been short, and requests that would have met."""
+
+import numpy as np
+
+from analyzer.occupancy import Occupancy
+from analyzer.verdict.attribution import attribute
+from analyzer.verdict.vocabulary import COLUMN, Cause
+from tests.verdict.build import HEALTHY, World, causes, healthy
+
+
+def backlog(world: World, many: int, service: float = 0.4, **given) -> None:  # type: ignore[no-untyped-def]
+    """Requests that come twice as fast as prefill-0 computes."""
+    for number in range(many):
+        waits = service / 2 * number
+        world.request(300 + waits, {**HEALTHY, "prefill_queue": waits, "prefill_compute": service}, **given)
+
+
+def would_have_met(world: World, cause: Cause) -> list[bool]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = attribute(world.situation())
+    met: list[bool] = found.would_have_met[:, COLUMN[cause]].tolist()
+    return met
+
+
+def test_decode_that_only_prefill_keeps_from_filling_up_is_overload() -> None:
+    world = World()
+    healthy(world)
+    backlog(world, 300, tpot=0.04, output=200)  # 8 s each: 20 at a time as they are, 40 had they not waited
+    world.steady("kv_capacity_tokens", "decode-0", 27_000)
+    world.steady("kv_used_fraction", "decode-0", 0.85)
+    found = causes(world)
+    assert max(found, key=found.__getitem__) == "overload"
+
+
+def test_a_burst_that_decode_works_off_is_not_overload() -> None:
+    world = World()
+    healthy(world)
+    backlog(world, 40, tpot=0.04, output=200)
+    world.steady("kv_capacity_tokens", "decode-0", 30_000)
+    world.steady("kv_used_fraction", "decode-0", 0.6)
+    assert causes(world)["pool_imbalance.prefill_starved"] > 0.9
+
+
+def test_decode_with_room_for_all_that_prefill_holds_back_is_not() -> None:
+    world = World()
+    healthy(world)
+    backlog(world, 40, tpot=0.04, output=200)
+    world.steady("kv_capacity_tokens", "decode-0", 300_000)
+    world.steady("kv_used_fraction", "decode-0", 0.1)
+    assert causes(world)["pool_imbalance.prefill_starved"] > 0.9
+
+
+def test_room_on_decode_that_waiting_prompts_held_is_free_once_they_do_not_wait() -> None:
+    world = World(ttft=1.5)
+    healthy(world)
+    for number in range(30):
+        waits = 0.2 * number
+        spans = {
+            "decode_queue": (0.0, waits),
+            "prefill_queue": (0.0, waits),
+            "prefill_compute": (waits, waits + 0.4),
+            "first_decode_step": (waits + 0.4, waits + 0.42),
+        }
+        world.request(300 + 0.2 * number, spans=spans, output=10)
+    world.steady("kv_used_fraction", "decode-0", 0.4)
+    assert all(would_have_met(world, Cause.PREFILL_STARVED))
+
+
+def test_prompts_that_come_sooner_make_steps_longer() -> None:
+    world = World(ttft=1.5)
+    for number in range(60):  # a step takes 2 ms for each stream beside it
+        world.request(2.0 * number, HEALTHY, tpot=0.002 * (1 + number % 6), output=2 + number % 6 * 500)
+    healthy(world)
+    backlog(world, 30, service=1.0, tpot=0.04, output=100)
+    found = would_have_met(world, Cause.PREFILL_STARVED)
+    assert found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = world.situation()
+    began, ended = s.pools.streams_if_prefill_kept_up
+    sooner = Occupancy(s.requests.decode_worker, began, ended).mean(s.decode_worker, s.of(began), s.of(ended))
+    assert np.median(sooner) > 1.3 * np.median(s.of(s.batch))
+
+
+def test_steps_that_are_long_without_recomputed_prompts_are_not_their_fault() -> None:
+    world = World()
+    for number in range(40):
+        world.request(5.0 * number, HEALTHY, tpot=0.088)
+    for number in range(10):
+        world.request(
+            300 + 3 * number,
+            {**HEALTHY, "kv_import": 2.0, "prefill_compute": 0.1},
+            local_prompt_tokens=5000.0,
+            ttft_limit=9.0,
+            account=0,
+        )
+    world.request(301, HEALTHY, tpot=0.09, output=200)
+    found = causes(world)
+    assert found["decode_bound"] > 0.9
+
+
+def test_the_average_level_while_busy_leaves_idle_time_out() -> None:
+    codes = np.ones(3, np.uint64)
+    line = Occupancy(codes, np.array([0.0, 0.0, 10.0]), np.array([1.0, 2.0, 11.0]))
+    assert line.while_busy(1) == 4 / 3
+    assert line.while_busy(2) == 0.0
