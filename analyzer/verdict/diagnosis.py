@@ -8,9 +8,10 @@ import numpy as np
 
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
-from analyzer.verdict.attribution import CAUSES, COLUMN, Attribution, attribute
+from analyzer.verdict.attribution import CAUSES, COLUMN, Attribution
 from analyzer.verdict.causes import IN_ORDER
 from analyzer.verdict.confidence import confidence_of
+from analyzer.verdict.deployments import attributed_apart
 from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.findings import Finding, find
 from analyzer.verdict.load import Columns, Loaded, load
@@ -94,7 +95,7 @@ def _attributed(loaded: Loaded, now_ns: int) -> tuple[Situation, Attribution]:
     # nan is "not known" throughout: what is computed from it is not known either, without a warning
     with np.errstate(divide="ignore", invalid="ignore"):
         s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
-        return s, attribute(s)
+        return s, attributed_apart(s)
 
 
 def _diagnosed(s: Situation, attribution: Attribution, objectives: Objectives) -> Diagnosis:
