@@ -57,7 +57,7 @@ def main() -> None:
         store = Store.open(Path(directory) / "store")
         params = {"count": options.requests, "start": START, "seconds": HOURS * HOUR}
         store.command(read_sql(__file__, "rest_fill"), params)
-        Minutes(store, lambda: OBJECTIVES, lambda: 1).catch_up()
+        Minutes(store, lambda: OBJECTIVES, lambda: options.requests).catch_up()
         services = Services(
             store, lambda: OBJECTIVES, None, CollectorRegistry(), lambda: Readiness(True), Settings()
         )
