@@ -14,7 +14,7 @@ def _two_models() -> World:
     world = World()
     healthy(world, model="llama")
     for number in range(120):
-        worker = others_worker.format(1 + number % 3)
+        worker = f"prefill-{1 + number % 3}"
         world.request(
             200 + 3 * number, HEALTHY, prefill_worker=worker, decode_worker="decode-9", model="qwen"
         )
