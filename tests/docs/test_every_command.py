@@ -20,6 +20,8 @@ NOT_RUN = {
     "kubectl ": "needs a cluster; tests/deploy checks the manifests",
     "curl -s --request POST http://127.0.0.1:9090": "needs the Prometheus of docker-compose.yml",
     "GRAFANA_TOKEN=": "needs a Grafana; tests/dashboards pushes to its API",
+    "python -m tests.scenarios.run": "takes an hour; tests/scenarios runs it on a few scenarios",
+    "python -m tests.scenarios.accuracy": "needs that hour's result; tests/scenarios writes a small one",
     "pdscope journal replay --file FILE": "needs a damaged journal; tests/receive replays one",
 }
 """Beginnings of commands that are not run here, and why."""

@@ -14,8 +14,10 @@ def _two_models() -> World:
     world = World()
     healthy(world, model="llama")
     for number in range(120):
-        own = {"prefill_worker": f"prefill-{1 + number % 3}", "decode_worker": "decode-9", "model": "qwen"}
-        world.request(200 + 3 * number, HEALTHY, **own)
+        worker = f"prefill-{1 + number % 3}"
+        world.request(
+            200 + 3 * number, HEALTHY, prefill_worker=worker, decode_worker="decode-9", model="qwen"
+        )
     queued_for_prefill(world, model="llama")
     return world
 
