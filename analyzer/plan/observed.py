@@ -220,11 +220,9 @@ def _gpus(store: Columns, workers: list[str]) -> int | None:
     """Accelerators of a worker, where every one says so and they agree."""
     import analyzer.slo
 
-    rows = store.rows(read_sql(analyzer.slo.__file__, "gpus"), {"workers": workers})
-    found = rows[0] if rows else {"gpus": 0, "unknown": 1}
-    if not workers or found["unknown"] or found["gpus"] % len(workers):
-        return None
-    return int(found["gpus"]) // len(workers)
+    rows = store.rows(read_sql(analyzer.slo.__file__, "gpus"), {"workers": workers}) if workers else []
+    said = {int(row["gpus"]) for row in rows}
+    return said.pop() if len(said) == 1 and 0 not in said else None
 
 
 def _hand_offs(store: Columns, scope: Scope, workers: list[str]) -> HandOffs:
