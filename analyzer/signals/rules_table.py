@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from collector.engines.rules import Adapter
+from collector.engines.rules import Adapter, told_by_metrics
 from collector.engines.signals import SignalRule
 from collector.store import Store, keep_rows
 
@@ -19,14 +19,7 @@ def write_signal_rules(store: Store, adapters: Iterable[Adapter]) -> None:
         _row(adapter, rule, name) for adapter in adapters for rule in adapter.signals for name in rule.names
     ]
     keep_rows(store, "signal_rules", rows, _COLUMNS)
-    told = [
-        [name, label, part]
-        for adapter in adapters
-        for info in adapter.info
-        for name in info.names
-        for label, part in info.labels
-    ]
-    keep_rows(store, "info_rules", told, ("metric", "label", "name"))
+    keep_rows(store, "info_rules", told_by_metrics(adapters), ("metric", "label", "name"))
 
 
 def _row(adapter: Adapter, rule: SignalRule, name: str) -> list[object]:

@@ -5,6 +5,7 @@ Python in `analyzer/assemble/oracle_reading.py` evaluates the same rules and mus
 Unix nanoseconds.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
@@ -242,3 +243,14 @@ class Adapter:
     """How its metrics page is had, where it is not there by itself."""
     info: tuple[InfoMetric, ...] = ()
     pages: tuple[InfoPage, ...] = ()
+
+
+def told_by_metrics(adapters: Iterable[Adapter]) -> list[list[str]]:
+    """Rows (metric, label, name) of `info_rules`: which label of which metric tells what."""
+    return [
+        [name, label, part]
+        for adapter in adapters
+        for info in adapter.info
+        for name in info.names
+        for label, part in info.labels
+    ]

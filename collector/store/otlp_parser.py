@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 
+from collector.engines import ADAPTERS
+from collector.engines.rules import told_by_metrics
 from collector.sql import read_sql
 from collector.store.engine import SETTINGS
 from collector.store.migrate import Migration, migrations
@@ -91,6 +93,12 @@ class OtlpParser:
             self._client.command(f"CREATE TABLE {name} AS shape.{name} ENGINE = Memory")
             columns = self._client.query(read_sql(__file__, "parser_columns"), parameters={"table": name})
             self._targets[name] = tuple(str(row[0]) for row in columns.result_rows)
+        for step in steps:
+            # Rules that views look up: in memory, and the same for every store of a release.
+            about = _ABOUT.search(step.sql)
+            if about and "ENGINE = Memory" in step.sql and any(_reads(v.sql, {about[1]}) for v, _ in views):
+                self._client.command(step.sql)
+        self._client.insert("info_rules", told_by_metrics(ADAPTERS), column_names=["metric", "label", "name"])
         for step, _ in views:
             self._client.command(step.sql)
 
