@@ -112,6 +112,7 @@ def _run(settings: Settings, console: Console, as_json: bool, stop: threading.Ev
             else:
                 _show(found, console, as_json)
             console.print(f"Still streaming. Look at [bold]{page}[/bold]; stop with Ctrl-C.")
+            console.print(f"From another terminal: pdscope report --api {process.url}", highlight=False)
             stop.wait()
         finally:
             streamer.stop()

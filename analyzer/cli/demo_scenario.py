@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -20,6 +21,8 @@ from collector.settings import Settings
 
 _ANSWER_S = 60.0
 """How long after the last export the answer is waited for."""
+_ROOM_FOR_CAUSE = 110
+"""Columns of a terminal that hold a scenario, its whole cause and its story side by side."""
 
 
 def named(name: str) -> Scenario:
@@ -35,12 +38,21 @@ def print_list(as_json: bool) -> None:
         rows = [{"name": s.name, "cause": str(s.cause), "story": s.story} for s in SCENARIOS.values()]
         print(dumps(rows, indent=2))
         return
-    table = Table(title="Scenarios of pdscope demo: simulated, not labelled", title_justify="left")
-    for column in ("scenario", "cause", "what breaks"):
-        table.add_column(column, overflow="fold")
+    table = Table(
+        title="Simulated incidents: pdscope demo --scenario NAME",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("scenario", no_wrap=True)
+    table.add_column("cause", no_wrap=True)
+    table.add_column("what breaks", overflow="fold")
+    console = Console()
+    # A narrow terminal breaks a cause at its dot, not within a word, and leaves room for the story.
+    cut = ".\n" if console.width < _ROOM_FOR_CAUSE else "."
     for scenario in SCENARIOS.values():
-        table.add_row(scenario.name, str(scenario.cause), scenario.story)
-    Console().print(table)
+        table.add_row(scenario.name, str(scenario.cause).replace(".", cut), scenario.story)
+    console.print(table)
 
 
 def run(
@@ -71,6 +83,7 @@ def run(
             for failure in player.failures[-3:]:
                 console.print(failure, style="red", markup=False)
             console.print(f"Still streaming. Look at [bold]{page}[/bold]; stop with Ctrl-C.")
+            console.print(f"From another terminal: pdscope report --api {process.url}", highlight=False)
             stop.wait()
         finally:
             player.stop()
@@ -110,7 +123,7 @@ def _show(scenario: Scenario, found: dict[str, Any], console: Console, as_json: 
         )
         return
     console.print(f"[bold]{found['dominant_cause']}[/bold]  {found['summary']}")
-    table = Table(show_edge=False)
+    table = Table(box=SIMPLE_HEAD)
     for column in ("cause", "share", "would have met without it", "evidence", "next step"):
         table.add_column(column, overflow="fold")
     for cause in found["causes"][:4]:
