@@ -25,7 +25,7 @@ function checks(all) {
   const [minor, wrong] = [all.filter((c) => c.severity === 'info'), all.filter((c) => c.severity !== 'info')];
   return panel('Checks', { id: 'telemetry-checks', wide: true, note: 'What is missing, for which answer, and what would bring it; what contradicts itself.' },
     wrong.length ? checkList(wrong) : h('p', { class: 'empty' }, 'Nothing is missing, and nothing contradicts itself.'),
-    minor.length > 0 && h('details', { data: { keep: 'minor-checks' } }, h('summary', {}, `${minor.length} more are merely worth knowing`), checkList(minor)));
+    minor.length > 0 && h('details', { data: { keep: 'minor-checks' } }, h('summary', {}, minor.length === 1 ? '1 more is merely worth knowing' : `${minor.length} more are merely worth knowing`), checkList(minor)));
 }
 
 function draw({ checks: checked, ...answer }) {
