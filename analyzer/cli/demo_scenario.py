@@ -10,7 +10,9 @@ from typing import Any
 import yaml
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from analyzer.cli.errors import CommandError
 from analyzer.cli.process import Process
@@ -123,22 +125,19 @@ def _show(scenario: Scenario, found: dict[str, Any], console: Console, as_json: 
         )
         return
     console.print(f"[bold]{found['dominant_cause']}[/bold]  {found['summary']}")
-    table = Table(box=SIMPLE_HEAD)
-    for column in ("cause", "share", "would have met without it", "evidence", "next step"):
-        table.add_column(column, overflow="fold")
     for cause in found["causes"][:4]:
-        evidence = ", ".join(
-            f"{e['signal']} {_value(e['value'])} {e['unit'] or ''}" for e in cause["evidence"][:4]
+        met = cause["would_have_met_without_it"]
+        console.print(
+            f"\n[bold]{cause['cause']}[/bold]: {100 * cause['share']:.0f} % of the misses"
+            + ("" if met is None else f"; without it {met:,} would have met"),
+            highlight=False,
         )
-        table.add_row(
-            cause["cause"],
-            f"{100 * cause['share']:.0f} %",
-            str(cause["would_have_met_without_it"]),
-            evidence,
-            cause["next_step"],
-        )
-    if found["causes"]:
-        console.print(table)
+        seen = [
+            f"{e['signal']} {_value(e['value'])} {e['unit'] or ''}".strip() for e in cause["evidence"][:4]
+        ]
+        for line in (", ".join(seen), f"→ {cause['next_step']}"):
+            console.print(Padding(Text(line), (0, 0, 0, 4), expand=False))
+    console.print()
     for finding in found["findings"]:
         console.print(f"finding: {finding['finding']}: {finding['detail']}", highlight=False, markup=False)
 
