@@ -42,8 +42,8 @@ def demo(
     """Stream real captures of vLLM and Dynamo into a pdscope of its own, and explain one request.
 
     The captures are sent over OTLP/gRPC as the recorded processes did, in real time, again and again with
-    fresh ids and times, until interrupted. Without --data the store is a temporary directory, removed at
-    the end.
+    fresh ids and times, until interrupted. Unless --data is given the store is a temporary directory,
+    removed at the end, and an address that is taken is replaced by a free one.
 
     With --scenario a small simulated deployment is streamed instead: it is well for 20 s, then one part of
     it breaks, and the verdict is printed. No GPU and no engine are needed.
@@ -112,6 +112,7 @@ def _run(settings: Settings, console: Console, as_json: bool, stop: threading.Ev
             else:
                 _show(found, console, as_json)
             console.print(f"Still streaming. Look at [bold]{page}[/bold]; stop with Ctrl-C.")
+            console.print(f"From another terminal: pdscope report --api {process.url}", highlight=False)
             stop.wait()
         finally:
             streamer.stop()

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from analyzer.cli.errors import CommandError
 from analyzer.cli.process import Process
@@ -20,6 +23,8 @@ from collector.settings import Settings
 
 _ANSWER_S = 60.0
 """How long after the last export the answer is waited for."""
+_ROOM_FOR_CAUSE = 110
+"""Columns of a terminal that hold a scenario, its whole cause and its story side by side."""
 
 
 def named(name: str) -> Scenario:
@@ -35,12 +40,21 @@ def print_list(as_json: bool) -> None:
         rows = [{"name": s.name, "cause": str(s.cause), "story": s.story} for s in SCENARIOS.values()]
         print(dumps(rows, indent=2))
         return
-    table = Table(title="Scenarios of pdscope demo: simulated, not labelled", title_justify="left")
-    for column in ("scenario", "cause", "what breaks"):
-        table.add_column(column, overflow="fold")
+    table = Table(
+        title="Simulated incidents: pdscope demo --scenario NAME",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("scenario", no_wrap=True)
+    table.add_column("cause", no_wrap=True)
+    table.add_column("what breaks", overflow="fold")
+    console = Console()
+    # A narrow terminal breaks a cause at its dot, not within a word, and leaves room for the story.
+    cut = ".\n" if console.width < _ROOM_FOR_CAUSE else "."
     for scenario in SCENARIOS.values():
-        table.add_row(scenario.name, str(scenario.cause), scenario.story)
-    Console().print(table)
+        table.add_row(scenario.name, str(scenario.cause).replace(".", cut), scenario.story)
+    console.print(table)
 
 
 def run(
@@ -71,6 +85,7 @@ def run(
             for failure in player.failures[-3:]:
                 console.print(failure, style="red", markup=False)
             console.print(f"Still streaming. Look at [bold]{page}[/bold]; stop with Ctrl-C.")
+            console.print(f"From another terminal: pdscope report --api {process.url}", highlight=False)
             stop.wait()
         finally:
             player.stop()
@@ -110,22 +125,19 @@ def _show(scenario: Scenario, found: dict[str, Any], console: Console, as_json: 
         )
         return
     console.print(f"[bold]{found['dominant_cause']}[/bold]  {found['summary']}")
-    table = Table(show_edge=False)
-    for column in ("cause", "share", "would have met without it", "evidence", "next step"):
-        table.add_column(column, overflow="fold")
     for cause in found["causes"][:4]:
-        evidence = ", ".join(
-            f"{e['signal']} {_value(e['value'])} {e['unit'] or ''}" for e in cause["evidence"][:4]
+        met = cause["would_have_met_without_it"]
+        console.print(
+            f"\n[bold]{cause['cause']}[/bold]: {100 * cause['share']:.0f} % of the misses"
+            + ("" if met is None else f"; without it {met:,} would have met"),
+            highlight=False,
         )
-        table.add_row(
-            cause["cause"],
-            f"{100 * cause['share']:.0f} %",
-            str(cause["would_have_met_without_it"]),
-            evidence,
-            cause["next_step"],
-        )
-    if found["causes"]:
-        console.print(table)
+        seen = [
+            f"{e['signal']} {_value(e['value'])} {e['unit'] or ''}".strip() for e in cause["evidence"][:4]
+        ]
+        for line in (", ".join(seen), f"→ {cause['next_step']}"):
+            console.print(Padding(Text(line), (0, 0, 0, 4), expand=False))
+    console.print()
     for finding in found["findings"]:
         console.print(f"finding: {finding['finding']}: {finding['detail']}", highlight=False, markup=False)
 

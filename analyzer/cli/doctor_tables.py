@@ -7,7 +7,9 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 _STYLE = {"critical": "bold red", "warning": "yellow", "info": "dim"}
 _TITLES = {
@@ -22,14 +24,14 @@ def print_check_up(answer: dict[str, Any], every: bool) -> None:
     console = Console()
     window = answer["window"]
     console.print(f"Telemetry from {window['from'][:19]}Z to {window['to'][:19]}Z\n", highlight=False)
-    console.print(_workers(answer))
+    _print_workers(console, answer)
     if every:
         console.print(_signals(answer["signals"]))
     checks = [check for check in answer["checks"] if every or check["severity"] != "info"]
     for kind, title in _TITLES.items():
         found = [check for check in checks if check["kind"] == kind]
         if found:
-            console.print(_checks(title, found))
+            _print_checks(console, title, found)
     hidden = len(answer["checks"]) - len(checks)
     if not checks:
         console.print("Nothing is missing, and nothing contradicts itself.")
@@ -51,7 +53,7 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _workers(answer: dict[str, Any]) -> Table:
+def _print_workers(console: Console, answer: dict[str, Any]) -> None:
     """One row a worker: what it sends, and whether it answers."""
     table = _table("What arrives", "pool", "worker", "system", "state", "signals")
     states = {item["worker"]: item for item in answer["scraped"]}
@@ -64,10 +66,12 @@ def _workers(answer: dict[str, Any]) -> Table:
         systems = sorted({item["system"] for item in signals} - {"infrastructure"}) or ["–"]
         names = dict.fromkeys(item["signal"] for item in signals if item["signal"] != "up")
         table.add_row(pool or "?", escape(worker), ", ".join(systems), _state(state), ", ".join(names) or "–")
+    if table.row_count:
+        console.print(table)
+    else:
+        console.print("No metrics of any worker arrive.")
     requests = [f"{system['requests']:,} of {system['system'] or '?'}" for system in answer["systems"]]
-    table.caption = f"requests assembled so far: {', '.join(requests) or 'none'}"
-    table.caption_justify = "left"
-    return table
+    console.print(f"Requests assembled so far: {', '.join(requests) or 'none'}\n", highlight=False)
 
 
 def _state(state: dict[str, Any] | None) -> str:
@@ -93,16 +97,17 @@ def _signals(signals: Iterable[dict[str, Any]]) -> Table:
     return table
 
 
-def _checks(title: str, checks: list[dict[str, Any]]) -> Table:
-    table = _table(title, "", "about", "what", "so")
+def _print_checks(console: Console, title: str, checks: list[dict[str, Any]]) -> None:
+    """One paragraph a check. A fix is not wrapped by us: it is there to be copied."""
+    console.print(f"[bold]{title}[/]")
     for check in checks:
-        about = " ".join(filter(None, (check["system"], check["subject"]))) or "–"
-        so = [check["matters"], f"→ {check['fix']}" if check["fix"] else None]
-        table.add_row(
-            check["severity"],
-            escape(about),
-            escape(check["says"]),
-            escape("\n".join(filter(None, so))),
-            style=_STYLE[check["severity"]],
+        about = " ".join(filter(None, (check["system"], check["subject"])))
+        style = _STYLE[check["severity"]]
+        console.print(
+            f"[{style}]{check['severity']}[/] {escape(f'{about}: ' if about else '')}{escape(check['says'])}",
+            highlight=False,
         )
-    return table
+        console.print(Padding(Text(check["matters"] or "", style="dim"), (0, 0, 0, 4), expand=False))
+        if check["fix"]:
+            console.print(f"    → {check['fix']}", soft_wrap=True, markup=False, highlight=False)
+    console.print()

@@ -8,7 +8,9 @@ import typer
 from analyzer.cli.options import JsonOption, settings_of
 
 journal = typer.Typer(
-    no_args_is_help=True, help="Show, verify or replay what was acknowledged and is not yet stored."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Show, verify or replay what was acknowledged and is not yet stored.",
 )
 
 DataOption = Annotated[Path | None, typer.Option(metavar="PATH", help="Data directory [PDSCOPE_DATA]")]

@@ -27,7 +27,7 @@ LATER = {
         "analyzer.cli.demo:demo", "Stream real captures into a pdscope of its own and look at them."
     ),
     "doctor": Later("analyzer.cli.doctor:doctor", "What arrives, what is missing, and what can't be so."),
-    "gate": Later("analyzer.cli.gate:gate", "May a candidate cohort replace the baseline? Exit code 0 or 1."),
+    "gate": Later("analyzer.cli.gate:gate", "May a candidate cohort replace the baseline?"),
     "journal": Later(
         "analyzer.cli.journal:journal", "Show, verify or replay what was acknowledged and is not yet stored."
     ),
@@ -78,7 +78,7 @@ def _load(name: str, later: Later) -> Any:
         # Also a group of one command is a group: typer would take its only command for the whole.
         command: Any = typer.main.get_group(found)
     else:
-        alone = typer.Typer(rich_markup_mode=None)
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         alone.command(name)(found)
         command = typer.main.get_command(alone)
     command.name = name

@@ -27,11 +27,12 @@ from analyzer.plan.workload import Synthetic, Workload
 
 app = typer.Typer(
     invoke_without_command=True,
+    rich_markup_mode=None,
     help="What-if planning: KV cost, sizing, simulation. Modelled, and says so.",
 )
 app.callback()(whatif)
 app.command()(backtest)
-receipt_app = typer.Typer(no_args_is_help=True, help="Topology receipts.")
+receipt_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Topology receipts.")
 
 DEFAULT_LAYOUTS = ["4x512", "4x2048", "1P+3D", "2P+2D", "3P+1D"]
 
@@ -118,10 +119,9 @@ def simulate(
 ) -> None:
     """Simulate layouts step by step and show TTFT, TPOT and attainment.
 
+    \b
     Examples:
-
       pdscope plan simulate --rate 8 --rate 16 --rate 24
-
       pdscope plan simulate --layout 4x512 --layout 2P+2D --trace AzureLLMInferenceTrace_conv.csv
     """
     with errors():
@@ -155,8 +155,8 @@ def size(
     Prints utilisation, the dominant queue and the input that moves it most; no percentile, as arithmetic
     has none. Exit code 1 when every layout is refused.
 
+    \b
     Example:
-
       pdscope plan size --layout 1P+3D --layout 2P+2D --rate 16
     """
     with errors():
@@ -200,10 +200,9 @@ def sweep(
 ) -> None:
     """Compare every layout of equal accelerators, on all cores: colocated chunks and all pool ratios.
 
+    \b
     Examples:
-
       pdscope plan sweep --workers 4 --rate 8 --rate 16 --rate 24 --receipt plan.json
-
       pdscope plan sweep --workers 6 --chunk 512 --chunk 1024 --trace mooncake_conversation_trace.jsonl
     """
     with errors():
@@ -241,10 +240,9 @@ def kv(
 ) -> None:
     """KV bytes per token of a model, and its hand-off against recomputing on the deployment's link.
 
+    \b
     Examples:
-
       pdscope plan kv config.json --parameters 70.6e9
-
       pdscope plan kv config.json --dtype fp8 --tensor 8
     """
     with errors():
@@ -262,8 +260,8 @@ def kv(
 def show_deployment() -> None:
     """Print the default deployment as YAML, to edit and pass with --deployment.
 
+    \b
     Example:
-
       pdscope plan deployment > deployment.yaml
     """
     typer.echo(template(), nl=False)
@@ -287,8 +285,8 @@ def verify_file(
 
     Exit code 0: verified. 1: rejected, with the reasons. 3: nothing wrong found, not all checked.
 
+    \b
     Example:
-
       pdscope receipt verify plan.json
     """
     with errors():

@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -34,26 +35,41 @@ def _percent(share: float | None) -> str:
 
 
 def show_evaluations(found: Sequence[Evaluation], contract: Contract, as_json: bool) -> None:
-    """A row per layout and workload."""
+    """A table per workload, a row per layout."""
     if as_json:
         _json([_evaluation(evaluation) for evaluation in found])
         return
     objective = contract.objective
     title = f"Modelled. Objectives: TTFT {objective.ttft_s:g} s, TPOT {objective.tpot_s * 1000:g} ms"
-    table = Table(title=title, title_justify="left")
+    console.print(title, highlight=False)
+    for workload in dict.fromkeys(e.workload for e in found):
+        among = [e for e in found if e.workload == workload]
+        console.print(_evaluations(workload, among))
+        for e in among:
+            if not e.accepted:
+                console.print(f"{e.layout.name}: {e.reasons[0]}", highlight=False, markup=False)
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=escape(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+    )
+
+
+def _evaluations(workload: str, found: Sequence[Evaluation]) -> Table:
+    table = _table(workload)
     table.add_column("layout")
-    table.add_column("workload", overflow="fold")
     for name in ("TTFT50 s", "TTFT95 s", "TPOT50 ms", "TPOT95 ms", "ITL99 ms", "met"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict", overflow="fold")
+        table.add_column(name, justify="right", no_wrap=name == "met")
+    table.add_column("verdict", no_wrap=True)
     for e in found:
         f = e.figures
         table.add_row(
-            e.layout.name, escape(e.workload), _s(f.ttft50_s), _s(f.ttft95_s), _s(f.tpot50_s, 1, 1e3),
+            e.layout.name, _s(f.ttft50_s), _s(f.ttft95_s), _s(f.tpot50_s, 1, 1e3),
             _s(f.tpot95_s, 1, 1e3), _s(f.itl99_s, 0, 1e3), _percent(f.met),
-            "[green]accepted" if e.accepted else f"[red]{escape(e.reasons[0])}",
+            "[green]accepted" if e.accepted else "[red]refused",
         )  # fmt: skip
-    console.print(table)
+    return table
 
 
 def _evaluation(e: Evaluation) -> dict[str, Any]:
@@ -94,14 +110,23 @@ class Sized:
 
 
 def show_sizes(found: Sequence[Sized], kv_room: int, as_json: bool) -> None:
-    """A row per layout, workload and moment of demand."""
+    """A table per workload, a row per layout and moment of demand."""
     if as_json:
         _json({"label": "modelled", "kv_tokens_per_instance": kv_room, "percentiles": None,
                "percentiles_reason": NO_PERCENTILE, "sizes": [_sized(sized) for sized in found]})  # fmt: skip
         return
-    table = Table(title="Modelled from means; utilisation of each queue", title_justify="left")
-    for name in ("layout", "workload", "demand", "queues", "dominant", "moved most by (+10 %)", "verdict"):
-        table.add_column(name, overflow="fold")
+    console.print("Modelled from means; utilisation of each queue", highlight=False)
+    for workload in dict.fromkeys(sized.workload for sized in found):
+        console.print(_sizes(workload, [sized for sized in found if sized.workload == workload]))
+    console.print(
+        f"KV room per instance: {kv_room:,} tokens. No percentiles: {NO_PERCENTILE}.", highlight=False
+    )
+
+
+def _sizes(workload: str, found: Sequence[Sized]) -> Table:
+    table = _table(workload)
+    for name in ("layout", "demand", "queues", "dominant", "moved most by (+10 %)", "verdict"):
+        table.add_column(name)
     for sized in found:
         for check in sized.checks:
             first = check is sized.checks[0]
@@ -109,13 +134,9 @@ def show_sizes(found: Sequence[Sized], kv_room: int, as_json: bool) -> None:
             verdict = f"[red]{escape(check.refused)}" if check.refused else "[green]below the ceiling"
             lever = f"{sized.lever.name} ({sized.lever.change:+.3f})" if first else ""
             table.add_row(
-                check.layout.name if first else "", escape(sized.workload) if first else "", check.moment,
-                queues, check.dominant.name, lever, verdict,
+                check.layout.name if first else "", check.moment, queues, check.dominant.name, lever, verdict,
             )  # fmt: skip
-    console.print(table)
-    console.print(
-        f"KV room per instance: {kv_room:,} tokens. No percentiles: {NO_PERCENTILE}.", highlight=False
-    )
+    return table
 
 
 def _sized(sized: Sized) -> dict[str, Any]:

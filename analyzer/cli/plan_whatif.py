@@ -96,12 +96,10 @@ def whatif(
     for a grid of layouts: colocated chunk budgets, ratios of prefill to decode, one worker or the link lost.
     A calibration that does not fit recommends nothing (exit code 1, as when no layout will do).
 
+    \b
     Examples:
-
       pdscope plan --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z --receipt plan.json
-
       pdscope plan --from 1769860800 --model llama-70b --workers 6 --chunk 512 --chunk 1024 --plots plots/
-
       pdscope plan --trace mooncake_conversation_trace.jsonl --workers 4
     """
     if context.invoked_subcommand is not None:
@@ -167,11 +165,10 @@ def backtest(
     Without a window, simulated deployments stand in for real ones: each emits telemetry into a store of its
     own, the model is calibrated on what is stored, and other ratios and rates are predicted.
 
+    \b
     Examples:
-
       pdscope plan backtest
-
-      pdscope plan backtest --from 1769860800 --to 1769864400 \
+      pdscope plan backtest --from 1769860800 --to 1769864400 \\
           --against-from 1769864400 --against-to 1769868000
     """
     tpot = None if tpot_ms is None else tpot_ms / 1000

@@ -25,6 +25,8 @@ def print_report(answer: dict[str, Any]) -> None:
         console.print(
             f"There are none; the newest started at {answer['newest'][:19]}Z: give --from and --to.\n"
         )
+    elif not any(item["requests"]["total"] for item in answer["slo"]["objectives"]):
+        console.print("No request has come in yet: pdscope doctor says what is missing.\n")
     console.print(_objectives(answer["slo"]["objectives"]))
     console.print(_latency(answer["latency"]))
     if answer["slowest"]:

@@ -17,6 +17,8 @@ STEPS = 60
 """Steps of the window in which saturation is judged, to say since when."""
 LATELY_S = 60.0
 """What "now" is: the last minute of the window."""
+_SERVICE = {"prefill": "prefill_compute", "decode": "decode"}
+"""The phase in which a worker of each pool serves a request."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ def _worker(s: Situation, pool: str, code: int) -> WorkerState:
     held = s.pools.prefill_held if pool == "prefill" else s.pools.decode_held
     end = _end(s)
     saturated, known, since = _saturation(s, pool, code, waiting, running)
+    waits_untold = _untold(s, pool, code, f"{pool}_queue")
+    service_untold = _untold(s, pool, code, _SERVICE[pool])
     used = _level(s, "kv_used_fraction", code, None, end)
     capacity = float(s.pools.kv_capacity(np.array([code], np.uint64))[0])
     if used.value is None and np.isfinite(capacity):
@@ -86,12 +90,14 @@ def _worker(s: Situation, pool: str, code: int) -> WorkerState:
         used = Sourced(round(derived, 4), "derived")
     return WorkerState(
         s.name(code),
-        _level(s, "queue_depth", code, waiting, end),
-        _level(s, "running", code, running, end),
+        _level(s, "queue_depth", code, waiting, end, waits_untold),
+        _level(s, "running", code, running, end, service_untold),
         used,
         Sourced(_pinned(s, pool, code, end), "derived"),
-        Sourced(_rates(s, pool, code), "derived"),
-        Sourced(saturated, "observed" if known else "derived"),
+        Sourced(None, None, service_untold) if service_untold else Sourced(_rates(s, pool, code), "derived"),
+        Sourced(None, None, waits_untold)
+        if waits_untold and not known
+        else Sourced(saturated, "observed" if known else "derived"),
         Sourced(None, None, "no gauge tells its KV use")
         if used.value is None
         else Sourced(round(1 - used.value, 4), used.source),
@@ -99,12 +105,25 @@ def _worker(s: Situation, pool: str, code: int) -> WorkerState:
     )
 
 
-def _level(s: Situation, signal: str, code: int, timeline: Occupancy | None, end: float) -> Sourced:
+def _untold(s: Situation, pool: str, code: int, phase: str) -> str | None:
+    """Why nothing follows from a worker's timelines: it had requests, and none tells the phase; else None."""
+    r = s.requests
+    own = (s.pools.prompt_worker if pool == "prefill" else r.decode_worker) == code
+    if not own.any() or np.isfinite(r.ended(phase)[own]).any():
+        return None
+    return f"none of this worker's requests tells {phase}"
+
+
+def _level(
+    s: Situation, signal: str, code: int, timeline: Occupancy | None, end: float, untold: str | None = None
+) -> Sourced:
     value = s.loaded.readings.read(signal, np.array([code], np.uint64), np.array([end]))[0]
     if np.isfinite(value):
         return Sourced(round(float(value), 4))
     if timeline is None:
         return Sourced(None, None, f"no metric of this worker gives {signal}")
+    if untold is not None:
+        return Sourced(None, None, untold)
     return Sourced(round(_now(timeline, code, end), 3), "derived")
 
 
@@ -118,14 +137,14 @@ def _pinned(s: Situation, pool: str, code: int, end: float) -> float:
     return float(held.level(np.array([code], np.uint64), np.array([end - 1e-3]))[0])
 
 
-def _rates(s: Situation, pool: str, code: int) -> dict[str, float] | None:
+def _rates(s: Situation, pool: str, code: int) -> dict[str, float]:
     """Requests and tokens per second served over the window."""
     r = s.requests
     inside = r.inside & ((r.prefill_worker if pool == "prefill" else r.decode_worker) == code)
     seconds = (s.loaded.scope.to_ns - s.loaded.scope.from_ns) / 1e9
-    done = inside & np.isfinite(r.ended("prefill_compute" if pool == "prefill" else "decode"))
+    done = inside & np.isfinite(r.ended(_SERVICE[pool]))
     tokens = r.input_tokens if pool == "prefill" else r.output_tokens
-    busy = np.nansum(r.duration("prefill_compute" if pool == "prefill" else "decode")[done])
+    busy = np.nansum(r.duration(_SERVICE[pool])[done])
     name = "prompt" if pool == "prefill" else "output"
     return {
         "requests_per_s": round(float(done.sum()) / seconds, 4),
@@ -178,4 +197,6 @@ def _verdict(found: Diagnosis, pool: str, workers: list[WorkerState]) -> str:
         return "has room while the other pool is the bottleneck"
     if short:
         return f"{short} of {len(workers)} workers are short of capacity"
+    if all(worker.saturated.value is None for worker in workers):
+        return "not known: nothing tells who waits or how full its workers are"
     return "has room"

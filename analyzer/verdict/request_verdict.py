@@ -11,7 +11,6 @@ from analyzer.verdict.diagnosis import Diagnosis, rule_of
 from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.load import positions
 from analyzer.verdict.missing import Missing, missing_signals
-from analyzer.verdict.summary import SHORT
 from analyzer.verdict.tables import PHASE, Account, ClockOffset
 from analyzer.verdict.vocabulary import Cause
 
@@ -100,9 +99,7 @@ def _counterfactual(cause: Cause, ttft_s: float, tpot_s: float, would: bool) -> 
     if tpot_s > 0:
         shorter.append(f"{tpot_s * 1e3:.1f} ms a token")
     met = "would have met" if would else "would still have missed"
-    return (
-        f"It {SHORT[cause]}: {' and '.join(shorter) or 'its failure'}; without that it {met} the objective."
-    )
+    return f"{cause} cost it {' and '.join(shorter) or 'its success'}; without that it {met} the objective."
 
 
 def clocks_of(found: Diagnosis, row: Mapping[str, Any]) -> list[ClockOffset]:

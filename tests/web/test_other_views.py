@@ -1,6 +1,7 @@
 """The tabs that a pdscope may not answer yet: honest when it doesn't, right when it does."""
 
 import pytest
+from fastapi.responses import JSONResponse
 from playwright.sync_api import Page, expect
 
 from tests.web.recorded_api import RecordedApi
@@ -89,3 +90,23 @@ def test_telemetry_shows_all_that_is_answered(page: Page, api: RecordedApi, addr
     workers = page.locator('[data-panel="telemetry-workers"] tbody tr')
     expect(workers).to_have_count(2)
     expect(workers.nth(1)).to_contain_text("– (not measured)")
+
+
+def test_checks_of_telemetry_say_what_mends_them_and_fold_what_is_minor(
+    page: Page, api: RecordedApi, address: str
+) -> None:
+    def answered(name: str, severity: str) -> dict[str, str | None]:
+        says = f"no {name} arrives"
+        return {
+            "check": "missing_signal", "kind": "missing", "severity": severity, "system": "vllm",
+            "subject": "decode", "says": says, "matters": "why it matters", "fix": f"bring {name}",
+        }  # fmt: skip
+
+    checked = [answered("gauge", "warning"), answered("trifle", "info")]
+    api.replaced["telemetry"] = JSONResponse({"checks": checked})
+    page.goto(f"{address}/?view=telemetry&{FIXED}")
+    checks = page.locator('[data-panel="telemetry-checks"]')
+    expect(checks.get_by_text("bring gauge")).to_be_visible()
+    expect(checks.get_by_text("bring trifle")).to_be_hidden()
+    checks.get_by_text("1 more is merely worth knowing").click()
+    expect(checks.get_by_text("bring trifle")).to_be_visible()

@@ -125,8 +125,11 @@ function stale(error, address) {
 
 function drawTabs() {
   const current = view().tab ?? where.viewOf(state);
-  document.getElementById('tabs').replaceChildren(...VIEWS.filter((v) => v.hotkey).map((v) =>
+  const tabs = document.getElementById('tabs');
+  tabs.replaceChildren(...VIEWS.filter((v) => v.hotkey).map((v) =>
     link(where.href(state, { view: v.id, id: undefined }), { 'aria-current': v.id === current ? 'page' : null, title: `${v.title} (${v.hotkey})` }, v.title)));
+  // On a phone the row of tabs is wider than the screen.
+  tabs.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 }
 
 function drawTools() {

@@ -3,9 +3,9 @@
 import { settle } from '../api.js';
 import { h, panel, table } from '../dom.js';
 import { ifAnswered } from '../empty.js';
-import { count, isMissing, missing, percentText, time } from '../format.js';
+import { count, countText, isMissing, missing, percentText, time } from '../format.js';
 import { common } from '../state.js';
-import { anyValue, sourced } from '../values.js';
+import { sourced } from '../values.js';
 
 const load = async (context, signal) => ({ pools: await settle('pools', common(context.state), signal) });
 
@@ -16,7 +16,18 @@ function meter(value) {
   return h('span', { class: 'meter' }, h('span', { class: 'fill', 'aria-hidden': 'true' }, h('span', { class: value > 0.9 ? 'full' : null, style: { width: `${Math.min(100, 100 * value)}%` } })), percentText(value));
 }
 
-const numeric = (title, name, hint) => ({ title, hint, numeric: true, cell: (w) => sourced(w[name], (v) => count(v, NOT_SCRAPED)) });
+const numeric = (title, name, hint) => ({ title, hint, numeric: true, cell: (w) => sourced(w[name], (v, reason) => count(v, reason ?? NOT_SCRAPED)) });
+
+/** What a worker served, in one line: requests and tokens per second of the window, tokens per second at work. */
+function rates(found, reason) {
+  if (isMissing(found)) return missing(reason ?? NOT_SCRAPED);
+  const [requests, tokens, busy] = ['requests_per_s', 'tokens_per_s', 'tokens_per_busy_s'].map((end) => Object.entries(found).find(([name]) => name.endsWith(end)));
+  return [
+    requests && `${countText(requests[1])} requests`,
+    tokens && `${countText(tokens[1])} ${tokens[0].split('_')[0]} tokens`,
+    busy && `(${countText(busy[1])} at work)`,
+  ].filter(Boolean).join(' · ').replace(' · (', ' (');
+}
 
 const COLUMNS = [
   { title: 'worker', cell: (w) => w.worker },
@@ -24,8 +35,8 @@ const COLUMNS = [
   numeric('running', 'running', 'requests running'),
   { title: 'KV used', cell: (w) => sourced(w.kv_used_fraction, meter) },
   numeric('KV pinned', 'kv_pinned_tokens', 'tokens held for hand-offs'),
-  { title: 'service rate', cell: (w) => anyValue(w.service_rates) },
-  { title: 'saturated', cell: (w) => sourced(w.saturated, (v) => (isMissing(v) ? missing(NOT_SCRAPED) : h('span', { class: v ? 'mark bad' : 'mark' }, v ? '✗ saturated' : 'no'))) },
+  { title: 'served per second', hint: 'over the window; in brackets, tokens per second while it was at work', cell: (w) => sourced(w.service_rates, rates) },
+  { title: 'saturated', cell: (w) => sourced(w.saturated, (v, reason) => (isMissing(v) ? missing(reason ?? NOT_SCRAPED) : h('span', { class: v ? 'mark bad' : 'mark' }, v ? '✗ saturated' : 'no'))) },
   { title: 'since', cell: (w) => time(w.since, 'no change seen in this window') },
 ];
 

@@ -82,7 +82,7 @@ function draw(d, data, context) {
       panel('Misses by cause', { id: 'over-time', wide: true, note: 'When they started; each counts once, under its largest cause.' }, ifAnswered(data.series, 'The series', (s) => overTime(s, context))),
       panel('Causes', { id: 'causes', wide: true, note: 'A miss may be shared between causes; its shares add up to one.' }, d.causes.length ? d.causes.map((c) => causeCard(c, context)) : h('p', { class: 'empty' }, 'No cause is named.')),
       panel('Findings', { id: 'findings' }, d.findings.length ? h('ul', { class: 'findings' }, d.findings.map((f) => h('li', { class: f.severity },
-        h('b', {}, f.finding), ` ${f.severity ?? ''} · `, f.detail, isMissing(f.requests) ? '' : ` · ${countText(f.requests)} requests`, h('p', { class: 'quiet' }, FINDINGS[f.finding] ?? ''), evidence(f.evidence)))) : h('p', { class: 'empty' }, 'Nothing found.')),
+        h('b', {}, f.finding), ` ${f.severity ?? ''} · `, f.detail, isMissing(f.requests) ? '' : ` · ${countText(f.requests)} ${f.requests === 1 ? 'request' : 'requests'}`, h('p', { class: 'quiet' }, FINDINGS[f.finding] ?? ''), evidence(f.evidence)))) : h('p', { class: 'empty' }, 'Nothing found.')),
       panel('Missing telemetry', { id: 'missing', note: 'What would make the answer surer.' }, table('Missing telemetry', [
         { title: 'signal', cell: (m) => h('code', {}, m.signal) }, { title: 'why it matters', cell: (m) => m.why_it_matters }, { title: 'how to get it', cell: (m) => m.how_to_get_it },
       ], d.missing_telemetry, { empty: 'Nothing that this answer needs is missing.' })),
