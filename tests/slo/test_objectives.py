@@ -80,6 +80,13 @@ def test_an_override_replaces_what_is_given_and_says_so() -> None:
         ("", ["slo.yaml", "empty"]),
         ("objectives: [", ["slo.yaml", "not valid YAML"]),
         ("a: &a [*a]", ["slo.yaml"]),
+        ("objectives: []", ["slo.yaml:1", "at least one"]),
+        ("[" * 5000, ["slo.yaml", "not valid YAML"]),
+        ("objectives: \0", ["slo.yaml", "not valid YAML"]),
+        ('a: !!int ""', ["slo.yaml", "not valid YAML"]),
+        ("a: !!bool x", ["slo.yaml", "not valid YAML"]),
+        ("a: !!timestamp x", ["slo.yaml", "not valid YAML"]),
+        ("a: " + "9" * 5000, ["slo.yaml", "not valid YAML"]),
         ("x: !!python/object/apply:os.system [true]", ["slo.yaml"]),
     ],
 )
