@@ -12,6 +12,7 @@ from collector.errors import ConfigError
 
 _MAX_BYTES = 1 << 20
 _MAX_NODES = 50_000
+_MAX_BITS = 1024
 _BREAKAGES = (ValueError, RecursionError, AttributeError, LookupError, TypeError)
 """What PyYAML raises beside its own errors: on values that are not what their tag says, and nesting."""
 
@@ -91,7 +92,11 @@ def _convert(node: yaml.Node, loader: yaml.SafeLoader, path: Path, depth: int, b
     if isinstance(node, yaml.SequenceNode):
         return Node(where, [_convert(item, loader, path, depth + 1, budget) for item in node.value])
     if not isinstance(node, yaml.MappingNode):
-        return Node(where, loader.construct_object(node, deep=True))
+        value = loader.construct_object(node, deep=True)
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+            # Python would not even write it into a message.
+            raise ConfigError(f"{where}: a number of {value.bit_length():,} bits; no setting is so large")
+        return Node(where, value)
     members: dict[str, Node] = {}
     for key_node, value_node in node.value:
         key = str(key_node.value)

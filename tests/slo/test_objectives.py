@@ -87,6 +87,7 @@ def test_an_override_replaces_what_is_given_and_says_so() -> None:
         ("a: !!bool x", ["slo.yaml", "not valid YAML"]),
         ("a: !!timestamp x", ["slo.yaml", "not valid YAML"]),
         ("a: " + "9" * 5000, ["slo.yaml", "not valid YAML"]),
+        ("objectives:\n- name: a\n  ttft: 0x" + "f" * 5000, ["slo.yaml:3", "20,000 bits"]),
         ("x: !!python/object/apply:os.system [true]", ["slo.yaml"]),
     ],
 )
