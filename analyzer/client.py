@@ -13,7 +13,7 @@ import http.client
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from analyzer.cli.errors import CommandError
@@ -40,18 +40,18 @@ class Client:
 
     def __init__(self, url: str, token: str | None = None):
         """Use `http(s)://HOST:PORT`, or HOST:PORT alone. Raises ConfigError when it is neither."""
-        parts = urlsplit(url if "://" in url else f"http://{url}")
         try:
-            port = parts.port
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            host, port = parts.netloc, parts.port
         except ValueError:
-            port = None
-        if (
-            parts.scheme not in ("http", "https")
-            or not parts.hostname
-            or (port is None and ":" in parts.netloc)
-        ):
+            host, port = "", None
+        if not host or parts.scheme not in ("http", "https") or not parts.hostname or host.endswith(":"):
             raise ConfigError(f"--api {url!r} is not an address such as http://127.0.0.1:8080")
-        self.url = f"{parts.scheme}://{parts.netloc}"
+        if "@" in host:
+            raise ConfigError("--api names a user; pdscope knows callers by token (PDSCOPE_TOKEN)")
+        if token and not (token.isascii() and token.isprintable()):
+            raise ConfigError("the token holds what no HTTP header can; see PDSCOPE_TOKEN")
+        self.url = f"{parts.scheme}://{host}"
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port = parts.hostname, port
         self._headers = {"Accept": "application/json"} | (
@@ -150,12 +150,13 @@ def _decoded(status: int, text: bytes, url: str) -> dict[str, Any]:
     try:
         body = json.loads(text)
         message = body["error"]["message"] if status >= 400 else ""
-    except (ValueError, KeyError, TypeError) as error:
+        if not isinstance(body, dict):
+            raise TypeError("no JSON object")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{url} answers HTTP {status}, and not as pdscope does") from error
     if status == 401:
         raise ConfigError(f"{url}: {message}; set PDSCOPE_TOKEN")
     if status >= 400:
         refused = body["error"]
         raise Refused(message, status, str(refused.get("code", "")), refused.get("field"))
-    assert isinstance(body, dict)
-    return body
+    return cast("dict[str, Any]", body)

@@ -12,6 +12,9 @@ from collector.errors import ConfigError
 
 _MAX_BYTES = 1 << 20
 _MAX_NODES = 50_000
+_MAX_BITS = 1024
+_BREAKAGES = (ValueError, RecursionError, AttributeError, LookupError, TypeError)
+"""What PyYAML raises beside its own errors: on values that are not what their tag says, and nesting."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,8 @@ def read_config(path: Path) -> Node:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    loader = yaml.SafeLoader(text)
     try:
+        loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         return (
             Node(f"{path}:1", None)
@@ -74,10 +77,9 @@ def read_config(path: Path) -> Node:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    finally:
-        loader.dispose()
+    except (yaml.YAMLError, *_BREAKAGES) as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigError(f"{path}: not valid YAML: {said[:200]}") from error
 
 
 def _convert(node: yaml.Node, loader: yaml.SafeLoader, path: Path, depth: int, budget: Iterator[int]) -> Node:
@@ -90,7 +92,11 @@ def _convert(node: yaml.Node, loader: yaml.SafeLoader, path: Path, depth: int, b
     if isinstance(node, yaml.SequenceNode):
         return Node(where, [_convert(item, loader, path, depth + 1, budget) for item in node.value])
     if not isinstance(node, yaml.MappingNode):
-        return Node(where, loader.construct_object(node, deep=True))
+        value = loader.construct_object(node, deep=True)
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+            # Python would not even write it into a message.
+            raise ConfigError(f"{where}: a number of {value.bit_length():,} bits; no setting is so large")
+        return Node(where, value)
     members: dict[str, Node] = {}
     for key_node, value_node in node.value:
         key = str(key_node.value)

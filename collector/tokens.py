@@ -108,7 +108,7 @@ def digest_of(token: bytes) -> bytes:
 def _of_tenant(tenant: str, node: Node) -> list[Grant]:
     by_right = {Right.INGEST: node}
     if isinstance(node.value, dict):
-        fields = node.fields(f"tenant {tenant!r}", tuple(Right))
+        fields = node.fields(f"tenant {tenant!r}", [right.value for right in Right])
         by_right = {Right(name): value for name, value in fields.items()}
     if Right.ADMIN in by_right and tenant != EVERY_TENANT:
         raise node.error(f"tenant {tenant!r}: admin is for every tenant; write it under {EVERY_TENANT!r}")

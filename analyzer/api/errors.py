@@ -96,7 +96,8 @@ _CODES = {
 def error_response(
     status: int, code: str, message: str, field: str | None = None, headers: dict[str, str] | None = None
 ) -> JSONResponse:
-    """Put an error into its shape."""
+    """Put an error into its shape. It may quote what no encoding can send."""
+    message = message.encode(errors="backslashreplace").decode()
     body = ErrorBody(error=ErrorDetail(code=code, message=message, field=field))
     return JSONResponse(body.model_dump(), status, headers=headers)
 

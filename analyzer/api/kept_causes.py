@@ -79,7 +79,7 @@ def _as_counted(store: Rows, asked: Question, from_ns: int, to_ns: int) -> bool:
     items = asked.objectives.items
     if any(item.source == "override" for item in items):
         return False
-    params = {"from_s": _second(from_ns), "to_s": _second(to_ns)}
+    params = {"from_s": _second(from_ns), "to_s": _second(to_ns), "tenant": asked.scope.tenant}
     counted = _limits(store.rows(read_sql(__file__, "counted_objectives"), params))
     return counted <= {(item.name, item.ttft, item.tpot) for item in items}
 

@@ -93,7 +93,9 @@ def question(
     _check_number(tpot, "tpot", 86400)
     _check_number(target, "target", 1)
     configured = services(request).objectives()
-    return Question(scope, configured.override(ttft, tpot, target))
+    own = reader(request).tenant
+    visible = configured if own is None else configured.of_tenant(own)
+    return Question(scope, visible.override(ttft, tpot, target))
 
 
 Asked = Annotated[Question, Depends(question)]
@@ -114,9 +116,14 @@ def window(from_: str | None, to: str | None) -> tuple[int, int]:
 
 def label(value: str | None, field: str) -> str:
     """A label to select by; empty means any. Raises BadParameter."""
-    if value and (len(value) > _MAX_LABEL or "\0" in value):
-        raise BadParameter(f"{field}: at most {_MAX_LABEL} characters and no NUL", field)
+    if value and (len(value) > _MAX_LABEL or "\0" in value or not is_text(value)):
+        raise BadParameter(f"{field}: at most {_MAX_LABEL} characters, no NUL, no half of a surrogate", field)
     return value or ""
+
+
+def is_text(value: str) -> bool:
+    """Whether text can be sent and stored: JSON may hold halves of surrogates."""
+    return value.encode(errors="ignore").decode() == value
 
 
 def _check_number(value: float | None, field: str, below: float) -> None:

@@ -8,6 +8,8 @@ from analyzer.plan.errors import BadPlan, need_positive
 from analyzer.plan.workload import Workload
 
 MIN_WINDOWS = 20
+MAX_WINDOWS = 1_000_000
+"""Four months of windows of 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ def demands(workload: Workload, window_s: float = 10.0) -> list[Demand]:
         raise BadPlan(
             f"workload {workload.origin} spans {workload.span_s:.0f} s, {windows} windows of {window_s:g} s; "
             f"at least {MIN_WINDOWS} are needed for a p95: take a longer workload or shorter windows"
+        )
+    if windows > MAX_WINDOWS:
+        raise BadPlan(
+            f"workload {workload.origin} spans {workload.span_s:.4g} s; at most {MAX_WINDOWS * window_s:g} s "
+            "can be planned on: take a shorter one"
         )
     at = np.array(workload.arrival_s)
     inside = at < windows * window_s

@@ -152,9 +152,13 @@ def _number(wanted: Any, value: Any) -> Any:
     return value
 
 
+_LARGEST = 1e30
+"""No fact of hardware or model is larger; numbers beyond what a float holds cannot be computed with."""
+
+
 def _wrong_type(wanted: Any, value: Any) -> str:
     """What a field must be, when `value` is not; empty when it is."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
     ok = {
         int: isinstance(value, int) and number,
         float: number,

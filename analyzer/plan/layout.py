@@ -10,6 +10,10 @@ from analyzer.plan.kv_cost import Transfer
 from analyzer.plan.step_model import StepModel
 
 MAX_WORKERS = 1024
+MAX_STEP_TOKENS = 10_000_000
+MAX_SEQS = 1_000_000
+MAX_RETRIES = 1000
+"""Beyond these nothing is simulated, and no receipt holds it."""
 
 
 class Routing(StrEnum):
@@ -24,6 +28,11 @@ def _workers(name: str, count: int) -> None:
         raise BadPlan(f"{name} is {count}; it must be 1 to {MAX_WORKERS} workers")
 
 
+def _step(name: str, tokens: int) -> None:
+    if not 1 <= tokens <= MAX_STEP_TOKENS:
+        raise BadPlan(f"{name} is {tokens}; it must be at least 1 token, at most {MAX_STEP_TOKENS:,}")
+
+
 @dataclass(frozen=True, slots=True)
 class Colocated:
     """`workers` equal instances that prefill and decode; `chunk` tokens a step at most."""
@@ -33,8 +42,7 @@ class Colocated:
 
     def __post_init__(self) -> None:
         _workers("colocated", self.workers)
-        if self.chunk < 1:
-            raise BadPlan(f"chunk budget is {self.chunk}; it must be at least 1 token")
+        _step("chunk budget", self.chunk)
 
     @property
     def name(self) -> str:
@@ -53,8 +61,7 @@ class Disaggregated:
     def __post_init__(self) -> None:
         _workers("prefill", self.prefill)
         _workers("decode", self.decode)
-        if self.prefill_budget < 1:
-            raise BadPlan(f"prefill step budget is {self.prefill_budget}; it must be at least 1 token")
+        _step("prefill step budget", self.prefill_budget)
 
     @property
     def workers(self) -> int:
@@ -140,14 +147,14 @@ class Settings:
     exact: bool = True
 
     def __post_init__(self) -> None:
-        if self.max_seqs < 1:
-            raise BadPlan(f"max_seqs is {self.max_seqs}; it must be at least 1")
+        if not 1 <= self.max_seqs <= MAX_SEQS:
+            raise BadPlan(f"max_seqs is {self.max_seqs}; it must be at least 1, at most {MAX_SEQS:,}")
         if self.kv_tokens != inf:
             need_positive("kv_tokens", self.kv_tokens)
         if self.lease_s != inf:
             need_positive("lease_s", self.lease_s)
-        if self.retries < 0:
-            raise BadPlan(f"retries is {self.retries}; it must be 0 or more")
+        if not 0 <= self.retries <= MAX_RETRIES:
+            raise BadPlan(f"retries is {self.retries}; it must be 0 or more, at most {MAX_RETRIES:,}")
         need_not_negative("retry_after_s", self.retry_after_s)
 
     def check(self, layout: Layout) -> None:

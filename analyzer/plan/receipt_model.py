@@ -4,6 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from analyzer.plan.layout import MAX_RETRIES, MAX_SEQS, MAX_STEP_TOKENS
+from analyzer.plan.workload import MAX_TOKENS
+
 SCHEMA = "pdscope.topology-receipt/1"
 
 
@@ -88,11 +91,11 @@ class ContractPart(Part):
 class SettingsPart(Part):
     """What every scenario shares; null: no limit."""
 
-    max_seqs: int = Field(ge=1, le=1_000_000)
+    max_seqs: int = Field(ge=1, le=MAX_SEQS)
     kv_tokens: float | None = Field(gt=0)
     routing: Literal["round-robin", "least-loaded"]
     lease_s: float | None = Field(gt=0)
-    retries: int = Field(ge=0, le=1000)
+    retries: int = Field(ge=0, le=MAX_RETRIES)
     losses: int = Field(ge=0, le=1000)
     exact_context: bool
     overlap: bool
@@ -119,11 +122,11 @@ class SyntheticSource(Part):
     until_s: float = Field(gt=0, le=1e7)
     prompt_median: float = Field(gt=0, le=1e6)
     prompt_sigma: float = Field(ge=0, le=5)
-    prompt_max: int = Field(ge=1, le=10_000_000)
+    prompt_max: int = Field(ge=1, le=MAX_TOKENS)
     output_median: float = Field(gt=0, le=1e6)
     output_sigma: float = Field(ge=0, le=5)
     output_min: int = Field(ge=1)
-    output_max: int = Field(ge=1, le=10_000_000)
+    output_max: int = Field(ge=1, le=MAX_TOKENS)
 
 
 class TraceSource(Part):
@@ -204,7 +207,7 @@ class LayoutPart(Part):
     workers: int = Field(ge=1, le=1024)
     prefill: int | None = Field(ge=1, le=1024)
     decode: int | None = Field(ge=1, le=1024)
-    step_budget: int = Field(ge=1, le=10_000_000)
+    step_budget: int = Field(ge=1, le=MAX_STEP_TOKENS)
     accelerators: int = Field(ge=1)
 
 

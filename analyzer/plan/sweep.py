@@ -87,9 +87,13 @@ def evaluate_all(
 
 
 def cost(workloads: Sequence[Workload], cases: Sequence[Case]) -> int:
-    """Simulated requests the cases come to; those on one clock count as often as they take longer."""
+    """Simulated requests the cases come to; those on one clock count as often as they take longer.
+
+    One that may be retried more than once counts as often as it may be.
+    """
     return sum(
-        len(workloads[case.workload]) * (ONE_CLOCK_COST if on_one_clock(case.layout, case.settings) else 1)
+        len(workloads[case.workload])
+        * (ONE_CLOCK_COST * max(1, case.settings.retries) if on_one_clock(case.layout, case.settings) else 1)
         for case in cases
     )
 

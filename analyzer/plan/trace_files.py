@@ -16,14 +16,11 @@ from typing import Any
 
 from analyzer.plan.errors import BadTrace
 from analyzer.plan.provenance import Label
-from analyzer.plan.workload import MAX_REQUESTS, Workload, from_rows
+from analyzer.plan.workload import MAX_REQUESTS, MAX_TOKENS, Workload, from_rows
 
 AZURE_COLUMNS = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"]
 MOONCAKE_BLOCK = 512
 """Prompt tokens one entry of `hash_ids` stands for."""
-
-MAX_TOKENS = 10_000_000
-"""Longest prompt or output believed; anything above is taken for a broken row."""
 
 Row = tuple[float, int, int, int]
 

@@ -15,6 +15,8 @@ from analyzer.plan.errors import BadPlan, need_positive
 from analyzer.plan.provenance import Label
 
 MAX_REQUESTS = 5_000_000
+MAX_TOKENS = 10_000_000
+"""Longest prompt or output believed; anything above is taken for a broken row."""
 
 
 class Columns(NamedTuple):
@@ -121,8 +123,13 @@ class Synthetic:
         for name in ("prompt_median", "output_median", "rate_per_s"):
             if getattr(self, name) > 1e6:
                 raise BadPlan(f"{name} is {getattr(self, name)}; it must be at most 1e6")
-        if self.prompt_max < 1 or not 1 <= self.output_min <= self.output_max:
-            raise BadPlan("prompt_max must be at least 1, and 1 <= output_min <= output_max")
+        if (
+            not 1 <= self.prompt_max <= MAX_TOKENS
+            or not 1 <= self.output_min <= self.output_max <= MAX_TOKENS
+        ):
+            raise BadPlan(
+                f"prompt_max must be at least 1, and 1 <= output_min <= output_max; at most {MAX_TOKENS:,}"
+            )
         if self.rate_per_s * self.until_s > MAX_REQUESTS:
             raise BadPlan(
                 f"{self.rate_per_s} requests/s for {self.until_s} s is more than the limit of {MAX_REQUESTS} "

@@ -12,6 +12,7 @@ import aiohttp
 
 from analyzer.replay.prompts import Lengths, prompt
 from analyzer.replay.schedule import Planned, Schedule
+from collector.conventions import OUTCOME_ERROR, OUTCOME_OK
 from collector.instrument.answer import Answer, Ending, outcome
 from collector.instrument.openai_reader import AnswerReader
 
@@ -188,10 +189,14 @@ async def exchange(
         ending = Ending.TIMEOUT
     except aiohttp.ClientError:
         ending = Ending.UPSTREAM_LOST
+    how = outcome(status, answer, ending)
+    if how == OUTCOME_OK and answer.first_token_ns is None:
+        # a success without a token is no answer: a web page, a model that is not there
+        how = OUTCOME_ERROR
     return Sent(
         planned,
         max(0.0, lag),
-        outcome(status, answer, ending),
+        how,
         _since(start, answer.first_token_ns),
         _since(start, answer.last_token_ns),
         tuple(gap / 1e9 for gap in answer.gaps_ns),

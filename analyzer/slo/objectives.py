@@ -83,6 +83,10 @@ class Objectives:
             tuple(replace(item, source="override", target_asked=asked, **changes) for item in self.items)
         )
 
+    def of_tenant(self, tenant: str) -> "Objectives":
+        """Those that a tenant's requests can fall under: the others are promises made to someone else."""
+        return Objectives(tuple(item for item in self.items if item.selector.tenant in ("", tenant)))
+
     def params(self) -> dict[str, list[Any]]:
         """Bound parameters of the view `judged_requests`: one array a field, in matching order."""
         return {
@@ -109,6 +113,10 @@ def load_objectives(path: Path | None) -> Objectives:
     if entries is None:
         raise root.error("missing key 'objectives'")
     nodes = entries.items("objectives")
+    if not nodes:
+        raise entries.error(
+            "objectives: expected at least one entry; without the file, the default one applies"
+        )
     if len(nodes) > _MAX_OBJECTIVES:
         raise entries.error(f"{len(nodes)} objectives; at most {_MAX_OBJECTIVES} are supported")
     read: list[Objective] = []

@@ -86,7 +86,13 @@ class ObjectivesFile:
 
     def _run(self, every_s: float) -> None:
         while not self._stop.wait(every_s):
-            self.look()
+            try:
+                self.look()
+            except Exception:
+                # whatever it was: the next change is looked at
+                log.exception("slo file %s could not be looked at", self._path)
+                self._trouble = f"{self._path}: could not be read; the log says why"
+                self._valid.set(0)
 
 
 def _seen(path: Path | None) -> _Seen | None:

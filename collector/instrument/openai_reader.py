@@ -8,6 +8,8 @@ from collector.instrument.answer import Answer
 LONGEST_EVENT = 1 << 20
 LONGEST_BODY = 4 << 20
 NAME_KEPT = 256
+MOST_TOKENS = 10**9
+"""What is counted beyond this is no count of tokens."""
 CONTENT_FIELDS = (
     "content",
     "reasoning_content",
@@ -138,5 +140,5 @@ def _object(payload: bytes) -> dict[str, Any]:
 
 def _count(usage: dict[str, Any], name: str, other: str, known: int | None) -> int | None:
     value = usage.get(name, usage.get(other))
-    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
     return value if is_count else known

@@ -60,7 +60,7 @@ def read(path: Path, job: Job) -> Iterable[Target]:
         groups = yaml.safe_load(data) if len(data) <= _MAX_BYTES else None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: neither JSON nor YAML: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(groups, list):
         raise ConfigError(f'{path}: expected a list of {{"targets": […], "labels": {{…}}}}')

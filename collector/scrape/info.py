@@ -22,7 +22,7 @@ async def learn(http: aiohttp.ClientSession, url: str, job: Job, pages: Iterable
             try:
                 body, _ = await get(http, f"{parts.scheme}://{parts.netloc}{path}", job)
                 found |= read(page, json.loads(body))
-            except (ScrapeFailed, ValueError):
+            except (ScrapeFailed, ValueError, RecursionError):
                 continue
             break
     return found

@@ -173,7 +173,7 @@ class Layout:
         bound = labels.pop("le", "")
         group = self._group(family, labels, "histogram")
         if suffix == "_bucket":
-            group.buckets.append((float(bound.replace("Inf", "inf")), place))
+            group.buckets.append((_limit(bound, family), place))
         elif suffix == "_sum":
             group.sum = place
         elif suffix == "_count":
@@ -187,7 +187,9 @@ class Layout:
         elif suffix == "_count":
             group.count = place
         elif quantile:
-            group.quantiles.append((group.point.quantile_values.add(quantile=float(quantile)), place))
+            group.quantiles.append(
+                (group.point.quantile_values.add(quantile=_limit(quantile, family)), place)
+            )
 
     def _group(self, family: str, labels: dict[str, str], kind: str) -> Any:
         key = (family, tuple(sorted(labels.items())))
@@ -271,6 +273,17 @@ def _fill_summary(summary: _Summary, values: Sequence[float], time_ns: int) -> N
 
 def _whole(value: float) -> int:
     return int(value) if math.isfinite(value) and 0 <= value < 2**63 else 0
+
+
+def _limit(text: str, family: str) -> float:
+    """A bucket's bound, or a quantile."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise BadPage("not_metrics", f"{family}: {text[:80]!r} is no bound of a bucket, and no quantile")
+    return value
 
 
 def _series(key: str) -> tuple[str, dict[str, str]]:

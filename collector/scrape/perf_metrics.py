@@ -28,7 +28,7 @@ class PerfMetrics:
         """(serialized trace exports with their spans, records that can't be read). Raises BadPage."""
         try:
             document = json.loads(answer)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadPage("not_json", f"/perf_metrics is no JSON: {error}") from error
         if document == []:
             return [], 0

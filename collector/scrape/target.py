@@ -64,8 +64,8 @@ def target(
     scheme = labels.pop("__scheme__", scheme)
     path = labels.pop("__metrics_path__", path)
     url = address if "://" in address else f"{scheme}://{address}{path}"
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise ConfigError(f"target {address!r}: {error}") from error

@@ -51,8 +51,8 @@ def _threshold(objective: dict[str, Any]) -> float:
     operator, value = objective.get("op"), objective.get("value")
     if operator not in ("lte", "lt"):
         raise Unfit(f"op {operator!r}: a latency is limited from above (lte)")
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise Unfit(f"value {value!r} is no number")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e12:
+        raise Unfit(f"value {value!r} is no number that a latency can have")
     return float(value)
 
 

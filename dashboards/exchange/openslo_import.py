@@ -102,7 +102,7 @@ def _indicator(spec: dict[str, Any], indicators: dict[str, dict[str, Any]]) -> d
     reference = spec.get("indicatorRef")
     if reference is None:
         return mapping(mapping(spec, "indicator"), "spec")
-    if reference not in indicators:
+    if not isinstance(reference, str) or reference not in indicators:
         raise Unfit(f"indicatorRef {reference!r} is not among the given files")
     return indicators[reference]
 

@@ -54,8 +54,8 @@ def _document(where: str, item: Any) -> Document:
     if version != API_VERSION:
         raise ConfigError(f"{where}: apiVersion {version!r} is not {API_VERSION!r}, the one that is read")
     name = mapping(item, "metadata").get("name")
-    if not isinstance(name, str) or not name:
-        raise ConfigError(f"{where}: metadata.name is missing")
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise ConfigError(f"{where}: metadata.name is missing, or no text")
     return Document(where, str(item["kind"]), name, item)
 
 
@@ -83,8 +83,9 @@ def objective_of(spec: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def target_of(objective: dict[str, Any]) -> float:
     """The target as a fraction. Raises Unfit."""
     target, percent = objective.get("target"), objective.get("targetPercent")
-    if target is None and isinstance(percent, int | float):
-        target = round(percent / 100, 12)
+    if target is None and isinstance(percent, int | float) and not isinstance(percent, bool):
+        # no float holds every whole number that a file may
+        target = round(percent / 100, 12) if percent < 100 else percent
     if not isinstance(target, int | float) or isinstance(target, bool) or not 0 < target < 1:
         raise Unfit(f"target {target!r} is no fraction between 0 and 1")
     return float(target)

@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -127,7 +127,7 @@ def insert_hand_offs(store: Store, rows: Sequence[dict[str, Any]]) -> None:
         store.insert("transfers", [[row[column] for column in columns] for row in rows], columns)
 
 
-def workers_say(store: Store, gpus: dict[str, int]) -> None:
+def workers_say(store: Store, gpus: Mapping[str, float]) -> None:
     """Insert what processes say of their accelerators."""
     columns = ["resource_id", "service", "instance", "pool", "attrs"]
     rows = [

@@ -1,5 +1,6 @@
 """`POST /plan` and what follows: a what-if on stored telemetry, its receipt, plots, and refusals."""
 
+import json
 import time
 from typing import Any
 from xml.etree import ElementTree
@@ -102,6 +103,11 @@ def test_a_backtest_over_rest(store: Store, client: httpx.Client) -> None:
     assert plan["answer"]["prediction"]["layout"] == "1P+1D"
 
 
+def test_traffic_of_ages_is_refused_in_words(client: httpx.Client) -> None:
+    ask = {**ASK, "scope": None, "synthetic": {"rate_per_s": 1e-300, "until_s": 1e300}}
+    assert "take a shorter one" in finished(client, ask)["error"]
+
+
 def test_supplied_traffic_needs_no_store(client: httpx.Client) -> None:
     ask = {"synthetic": {"rate_per_s": 2}, "grid": {"workers": 1, "chunks": [512], "degraded": False}}
 
@@ -126,6 +132,14 @@ def test_supplied_traffic_needs_no_store(client: httpx.Client) -> None:
         ({"objective": {"target": 95}}, 400, "attainment is 95"),
         ({"deployment": {"nics": 0}}, 400, "deployment: nics is 0"),
         ({"deployment": {"nic": 1}}, 400, "deployment: unknown fields nic"),
+        ({"deployment": {"retries": 10**9, "lease_s": 1e-9}}, 400, "retries is 1000000000"),
+        ({"deployment": {"max_seqs": 10**9}}, 400, "max_seqs is 1000000000"),
+        ({"scope": None, "synthetic": {"rate_per_s": 1, "output_max": 10**18}}, 400, "at most 10,000,000"),
+        ({"scope": None, "synthetic": {"rate_per_s": 1, "prompt_max": 10**18}}, 400, "at most 10,000,000"),
+        ({"deployment": {"weight_bytes": 10**400}}, 400, "deployment: field weight_bytes"),
+        ({"deployment": {"accelerators": 10**400}}, 400, "deployment: field accelerators"),
+        ({"deployment": {"\ud800": 1}}, 400, "unknown fields \\ud800"),
+        ({"scope": {"tenant": "\ud800"}}, 400, "no half of a surrogate"),
         ({"scope": None, "synthetic": {"rate_per_s": 0}}, 400, "rate_per_s is 0"),
         ({"scope": None, "synthetic": {"rate_per_s": 1e4}}, 400, "are more than 200,000"),
         ({"scope": None, "synthetic": {"rate_per_s": 2}, "against": {}}, 400, "needs stored requests"),
@@ -134,7 +148,8 @@ def test_supplied_traffic_needs_no_store(client: httpx.Client) -> None:
 def test_a_question_that_makes_no_sense_is_refused(
     client: httpx.Client, change: dict[str, Any], status: int, problem: str
 ) -> None:
-    answer = client.post("/api/v1/plan", json={**ASK, **change})
+    content = json.dumps({**ASK, **change})  # escapes halves of surrogates, which httpx's own way cannot send
+    answer = client.post("/api/v1/plan", content=content, headers={"content-type": "application/json"})
 
     assert answer.status_code == status, answer.text
     assert problem in answer.json()["error"]["message"]

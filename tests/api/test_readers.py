@@ -9,6 +9,7 @@ import pytest
 
 from analyzer.api.audit import AuditLog
 from analyzer.api.readers import API, OF_ONE_TENANT
+from analyzer.slo.objectives import DEFAULT, Objective, Objectives, Selector
 from collector.settings import Settings
 from collector.store.store import Store
 from collector.tokens import Grant, Right, digest_of
@@ -78,6 +79,23 @@ def test_no_call_a_tenant_may_make_names_another(guarded: httpx.Client, call: st
     assert "globex" not in answer.text
     refused = guarded.get(f"{asked}&tenant=globex", headers=bearer("acme-read"))
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("call", [*OWN, "/slo/report?format=csv", "/slo/report?format=html"])
+def test_what_was_promised_to_others_is_not_shown(store: Store, make_client: MakeClient, call: str) -> None:
+    insert(store, [a_request(name="acme-1", tenant="acme", ttft=9.0)])
+    items = [
+        Objective(f"for-{name}", 0.5, 0.02, selector=Selector(tenant=name)) for name in ("globex", "acme")
+    ]
+    client = make_client(Objectives((*items, DEFAULT)), grants=GRANTS)
+    address = f"{API}{call}{'&' if '?' in call else '?'}{WINDOW}"
+    assert "globex" not in client.get(address, headers=bearer("acme-read")).text
+    if call == "/slo":
+        named = [
+            item["name"] for item in client.get(address, headers=bearer("acme-read")).json()["objectives"]
+        ]
+        assert named == ["for-acme", "default"]
+        assert "for-globex" in client.get(address, headers=bearer("all-read")).text
 
 
 @pytest.mark.parametrize(

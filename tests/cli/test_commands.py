@@ -10,6 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from analyzer.client import Client
+from collector.errors import ConfigError
 from tests.cli.conftest import FREE, Run, Served, environment
 from tests.paths import CAPTURES
 
@@ -202,3 +204,19 @@ def test_help_names_each_command_once(pdscope: Run) -> None:
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "]
     assert sorted(names) == sorted(set(names))
     assert {"serve", "demo", "tap", "plan", "receipt"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("http://[::1",), "is not an address"),
+        (("h:",), "is not an address"),
+        (("http://u:secret@h:1",), "names a user"),
+        (("h:1", "a\nb"), "no HTTP header"),
+        (("h:1", "☃"), "no HTTP header"),
+    ],
+)
+def test_a_client_of_nothing_that_can_be_asked_is_refused(given: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as told:
+        Client(*given)
+    assert "secret" not in str(told.value)

@@ -89,6 +89,12 @@ def test_an_event_too_long_to_hold_is_skipped_and_the_next_is_read():
     assert (answer.chunks, answer.first_token_ns) == (1, 2)
 
 
+def test_a_count_that_no_answer_can_have_is_not_taken():
+    huge = b'{"choices": [], "usage": {"prompt_tokens": ' + b"9" * 4000 + b', "completion_tokens": 2}}'
+    answer = read(sse(say("one"), huge, b"[DONE]"))
+    assert (answer.input_tokens, answer.output_tokens) == (None, 2)
+
+
 def test_gaps_are_between_chunks_not_tokens():
     answer = Answer(streamed=True)
     for at_ms in (100, 110, 130, 230):

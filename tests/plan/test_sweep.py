@@ -1,6 +1,7 @@
 """Sweeps: order, progress, processes, and grids refused before they start."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from analyzer.plan.errors import BadPlan
 from analyzer.plan.evaluate import Contract, evaluate, grid
 from analyzer.plan.layout import Colocated, Disaggregated, parse_layout
 from analyzer.plan.outcome import Window
-from analyzer.plan.sweep import sweep
+from analyzer.plan.sweep import Case, cost, sweep
 from analyzer.plan.workload import Synthetic
 from tests.plan.reference import EXACT
 
@@ -76,3 +77,17 @@ def test_an_overloaded_layout_is_refused_with_queue_and_attainment() -> None:
 def test_a_layout_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(BadPlan):
         parse_layout(text)
+
+
+@pytest.mark.parametrize("budget", [0, 10**8, 10**400])
+def test_a_step_budget_that_no_receipt_holds_is_refused(budget: int) -> None:
+    for make in (lambda: Colocated(1, budget), lambda: Disaggregated(1, 1, budget)):
+        with pytest.raises(BadPlan, match="at most 10,000,000"):
+            make()
+
+
+def test_retries_count_as_the_work_they_may_become() -> None:
+    workload = Synthetic(1.0, until_s=20).draw()
+    case = Case(0, Disaggregated(1, 1), replace(EXACT, lease_s=1e-6), Contract())
+    often = replace(case, settings=replace(case.settings, retries=999))
+    assert cost([workload], [often]) == 999 * cost([workload], [case])

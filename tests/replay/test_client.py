@@ -158,6 +158,12 @@ def test_ids_are_exact_and_need_the_completions_path() -> None:
         lengths_of(Endpoint(), ids=True, path="/v1/chat/completions")
 
 
+def test_a_success_without_a_token_is_no_answer() -> None:
+    given = schedule((0.0, 10, 0))
+    run = replayed(Endpoint(tells=False), given)
+    assert [item.outcome for item in run.sent] == ["error"]
+
+
 def test_an_endpoint_that_refuses_the_probe_stops_the_replay_with_a_reason() -> None:
     with pytest.raises(BadReplay, match=r"a probe of 64 tokens ended as invalid.*--model"):
         lengths_of(Endpoint(status=404))

@@ -67,6 +67,8 @@ def test_files_are_read_again_when_they_change_come_and_go(tmp_path):
         ('[{"targets": ["h:1"], "labels": {"pool": "fast"}}]', "pool 'fast'"),
         ('[{"targets": ["h:x"]}]', "h:x"),
         ('[{"targets": ["ftp://h:1"]}]', "expected HOST:PORT"),
+        ('[{"targets": ["http://[::1:80"]}]', "Invalid IPv6"),
+        ("[" * 5000, "neither JSON nor YAML"),
     ],
 )
 def test_a_broken_file_keeps_what_it_said_before_and_is_named(tmp_path, text, said):

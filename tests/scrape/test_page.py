@@ -160,6 +160,16 @@ def test_a_line_that_is_no_series_fails_the_page(line):
         export(f"# TYPE vllm:num_requests_running gauge\n{line}\n")
 
 
+@pytest.mark.parametrize(
+    ("kind", "label"), [("histogram", 'le="x"'), ("histogram", 'le="NaN"'), ("summary", 'quantile="x"')]
+)
+def test_a_bound_that_is_no_number_fails_the_page(kind, label):
+    name = "vllm:time_to_first_token_seconds"
+    series = f"{name}_bucket" if kind == "histogram" else name
+    with pytest.raises(BadPage, match="no bound"):
+        export(f"# TYPE {name} {kind}\n{series}{{{label}}} 1\n{name}_count 1\n{name}_sum 1\n")
+
+
 def test_the_system_is_that_of_most_of_its_families():
     page = captured("vllm-0.32.0/baseline/metrics_decode.prom.txt.gz")[0]
     keys, _, _ = split(page, WANTED)

@@ -188,6 +188,20 @@ def test_https_targets_are_trusted_by_their_ca_alone(scraping, store, tmp_path):
         assert failure(store, "untrusted") == "tls"
 
 
+def test_a_page_that_tells_nothing_of_the_engine_costs_no_metrics(scraping, store):
+    page = b"# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs 1\n"
+    deep = b"[" * 100_000
+    with serving({"/metrics": page, "/get_server_info": deep, "/server_info": deep}) as worker:
+        scraping(job(worker.address))
+        until(lambda: points(store, worker.address, "sglang:num_running_reqs"))
+
+
+def test_records_nested_without_end_are_no_records(scraping, store):
+    with serving({"/perf_metrics": b"[" * 100_000}) as worker:
+        scraping(job(worker.address, ", kind: trtllm_perf_metrics"))
+        assert failure(store, worker.address) == "not_json"
+
+
 def test_what_the_engine_says_of_itself_tells_its_pool_and_its_fingerprint(scraping, store):
     page = b'# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs{model_name="m"} 1\n'
     info = {

@@ -33,6 +33,15 @@ def test_gpu_hours_need_every_worker_to_say_its_accelerators(store: Store) -> No
     assert known.per_good_request["gpu_seconds"] == Measured(3600.0, "observed")
 
 
+@pytest.mark.parametrize("said", [float("inf"), float("nan"), -8, 10**400])
+def test_accelerators_that_no_machine_has_are_not_believed(store: Store, said: float) -> None:
+    insert(store, [a_request(1)])
+    workers_say(store, {"prefill-0": said, "decode-0": 4})
+    found = ask(store).per_gpu_hour["requests"]
+    assert (found.value, found.source) == (None, None)
+    assert "1 of 2 workers do not say pd.gpus" in str(found.reason)
+
+
 def test_a_worker_without_an_instance_is_known_by_its_service(store: Store) -> None:
     insert(store, [a_request(1, prefill_worker="vllm", decode_worker="vllm")])
     workers_say(store, {"": 8})
