@@ -6,7 +6,7 @@ from analyzer.api.diagnosis_models import SourcedModel
 from analyzer.api.models import AccountingModel, WindowModel
 
 
-class IntervalModel(BaseModel):
+class EstimateModel(BaseModel):
     """An estimate and its 95% interval; null when it cannot be made."""
 
     value: float | None
@@ -17,9 +17,9 @@ class IntervalModel(BaseModel):
 class ContrastModel(BaseModel):
     """One figure on both sides; difference is candidate - baseline."""
 
-    baseline: IntervalModel
-    candidate: IntervalModel
-    difference: IntervalModel
+    baseline: EstimateModel
+    candidate: EstimateModel
+    difference: EstimateModel
     better: str | None = Field(description="baseline, candidate, or neither when the interval holds 0")
     reason: str | None = Field(description="Why it is not known, when it is not")
 

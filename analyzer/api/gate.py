@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
 
+from analyzer.api.compare_models import EstimateModel
 from analyzer.api.errors import BadParameter, Unprocessable
 from analyzer.api.gate_models import (
     CheckModel,
@@ -14,7 +15,6 @@ from analyzer.api.gate_models import (
     FigureModel,
     GateBody,
     GateModel,
-    IntervalModel,
     PlanModel,
     PromiseModel,
     SliceModel,
@@ -210,8 +210,8 @@ def _plan_model(answer: GateAnswer) -> PlanModel | None:
     )
 
 
-def _interval(interval: Interval) -> IntervalModel:
-    return IntervalModel(**asdict(interval))
+def _interval(interval: Interval) -> EstimateModel:
+    return EstimateModel(**asdict(interval))
 
 
 def _promise(line: Promise) -> PromiseModel:

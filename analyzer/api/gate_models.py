@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from analyzer.api.compare_models import EstimateModel
 from analyzer.api.models import WindowModel
 
 
@@ -20,21 +21,13 @@ class GateBody(BaseModel):
     )
 
 
-class IntervalModel(BaseModel):
-    """An estimate with its 95 % interval; null where it cannot be told."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
 class FigureModel(BaseModel):
     """One figure of a slice; latencies in seconds."""
 
     name: str
-    baseline: IntervalModel
-    candidate: IntervalModel
-    difference: IntervalModel = Field(description="candidate − baseline")
+    baseline: EstimateModel
+    candidate: EstimateModel
+    difference: EstimateModel = Field(description="candidate − baseline")
     better: Literal["baseline", "candidate", "neither"] | None = Field(
         description="Whose, where the interval of the difference excludes 0."
     )
@@ -57,7 +50,7 @@ class PromiseModel(BaseModel):
     unit: str
     promised: float | None
     promised_label: Literal["modelled", "supplied"]
-    measured: IntervalModel
+    measured: EstimateModel
     measured_label: Literal["observed"] = "observed"
     limit: float | None = Field(description="What the measured value is held to; null: nothing to hold to.")
     kept: Literal["kept", "broken", "undecided"]

@@ -24,7 +24,7 @@ def test_it_is_set_where_it_differs_and_only_there(store: Store) -> None:
     assert "spans" in apply_retention(store, Retention())
     assert apply_retention(store, Retention()) == []
     assert apply_retention(store, Retention(requests_days=30)) == [
-        *("requests", "identity", "transfers", "span_owners")
+        *("requests", "identity", "transfers", "span_owners", "request_causes_kept")
     ]
     assert "toIntervalDay(_CAST(30, 'UInt32'))" in days_of(store, "requests")
     assert "ttl_only_drop_parts = 1" in days_of(store, "requests")
