@@ -1,6 +1,7 @@
 """The audit log: who changed what is stored, and who was turned away. JSON lines, readable by their owner."""
 
 import json
+import logging
 import logging.handlers
 import os
 import threading
@@ -8,6 +9,8 @@ import time
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 _FILE_BYTES = 10 << 20
 _OLD_FILES = 4
@@ -39,7 +42,11 @@ class AuditLog:
             if self._left_out:
                 entry["refusals_left_out"] = self._left_out
                 self._left_out = 0
-            self._write(json.dumps(entry))
+            try:
+                self._write(json.dumps(entry))
+            except OSError as error:
+                # The call is answered all the same: a full disk must not let nobody in, nor everybody.
+                log.error("%s cannot be written: %s; not noted: %s", self._path, error.strerror, entry)
 
     def _room(self) -> bool:
         second = int(time.monotonic())

@@ -176,3 +176,14 @@ def test_a_flood_of_refusals_does_not_fill_the_disk(tmp_path: Path) -> None:
     for _ in range(500):
         log.record("-", "10.0.0.9", "GET", "/x", 401)
     assert len((tmp_path / "audit.log").read_text().splitlines()) <= 40
+
+
+def test_a_log_that_cannot_be_written_does_not_change_the_answer(
+    tmp_path: Path, make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "taken").write_text("a file where the directory should be")
+    client = make_client(grants=GRANTS, audit=AuditLog(tmp_path / "taken" / "audit.log"))
+    refused = client.get(f"{API}/slo", headers=bearer("wrong-secret"))
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "unauthorized")
+    assert "cannot be written" in caplog.text
+    assert "wrong-secret" not in caplog.text
