@@ -50,6 +50,9 @@ def test_a_link_to_a_plan_shows_all_of_it(page: Page, address: str) -> None:
 def test_a_plan_under_way_shows_how_far_it_is_and_is_asked_for_again(
     page: Page, api: RecordedApi, address: str
 ) -> None:
+    # another test may have stopped the clock, which pages of one browser share
+    page.clock.install()
+    page.clock.resume()
     page.goto(f"{address}/?view=plan&plan=running&{FIXED}")
     expect(page.locator("[data-panel=plan-progress]")).to_contain_text("3 of 9 simulations")
     until = time.monotonic() + 60
