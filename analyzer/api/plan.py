@@ -111,7 +111,10 @@ def _work(ask: PlanAsk, services: Services) -> tuple[str, dict[str, Any], Work]:
     if ask.against is None:
         return "what-if", said, _observed(scope, asked, services)
     against = _scope(ask.against, "against")
-    work: Work = lambda job, report: backtest_observed(services.store, scope, against, asked)  # noqa: E731
+
+    def work(_: Job, report: Report) -> dict[str, Any]:
+        return backtest_observed(services.store, scope, against, asked)
+
     return "backtest", {**said, "against": _shown(against)}, work
 
 

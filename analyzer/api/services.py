@@ -64,8 +64,13 @@ class Services:
     @cached_property
     def desk(self) -> Desk:
         """Answers questions about windows."""
-        stored = lambda: self.store.last_sequence  # noqa: E731
-        quiet_s = lambda: 0.0 if self.waiting() else self.store.quiet_s  # noqa: E731
+
+        def stored() -> int:
+            return self.store.last_sequence
+
+        def quiet_s() -> float:
+            return 0.0 if self.waiting() else self.store.quiet_s
+
         return Desk(self.store, stored, self.assembled or stored, quiet_s)
 
     @cached_property

@@ -101,7 +101,7 @@ class SharedAssembler(Assembler):
         self._forget_cut_short(after)
         self._do("span_facts", window)
         self._do("batch_traces", window)
-        decisions = self._name_requests(upto)
+        decisions = self._naming.name(upto)
         if decisions:
             traces = sorted(decisions.traces)
             keys = [decisions.traces[trace][0].hex() for trace in traces]

@@ -2,9 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -268,11 +268,10 @@ def _on_trace(
     window = Window(workload.span_s / 8, workload.span_s * 7 / 8)
     source = Source.trace(path.name, path.read_bytes(), cache)
     written = datetime.now(UTC).isoformat(timespec="seconds")
-    say: Callable[[str], None] = lambda line: _announce(line, quiet)  # noqa: E731
     with progress_bar(not quiet, "planning") as progress:
         result = plan_workload(
             workload, source, facts.settings(), facts.inputs(by), facts.accelerators, asked,
-            asked.contract(window), written, progress, say,
+            asked.contract(window), written, progress, partial(_announce, quiet=quiet),
         )  # fmt: skip
     return json.loads(json.dumps(result.document)), result.receipt
 

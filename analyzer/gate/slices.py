@@ -101,8 +101,8 @@ def _figure(name: str, ours: Estimate, theirs: Estimate) -> Figure:
 def _better(name: str, apart: Interval) -> Better | None:
     if apart.low is None or apart.high is None:
         return None
-    more = "candidate" if name == "attainment" else "baseline"
+    more: Better = "candidate" if name == "attainment" else "baseline"
     less: Better = "baseline" if name == "attainment" else "candidate"
     if apart.low > 0:
-        return more  # type: ignore[return-value]
+        return more
     return less if apart.high < 0 else "neither"
