@@ -1,6 +1,6 @@
 """CPU per request of rebuilding requests from spans, as the data grows, beside the plain Python reading.
 
-    python -m bench.assembly [--requests 20000] [--growth 10] [--json]
+    python -m bench.assembly [--requests 20000] [--growth 10] [--statements] [--json]
 
 Native requests of ten spans, 12 attributes each, with first and last token events, stored in exports of 512.
 Times are
@@ -12,8 +12,10 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -105,7 +107,7 @@ def measure(requests: int) -> dict[str, float]:
     exports = list(bodies(requests))
     with tempfile.TemporaryDirectory(prefix="pdscope-bench-") as scratch:
         store = Store.open(Path(scratch) / "data")
-        assembler = Assembler(store)
+        assembler = _ByStatement(store)
         for at in range(0, len(exports), EXPORTS_PER_INSERT):
             store.insert_traces(exports[at : at + EXPORTS_PER_INSERT])
         began, wall = time.process_time(), time.perf_counter()
@@ -119,6 +121,17 @@ def measure(requests: int) -> dict[str, float]:
     if rows != requests or not exact:
         raise SystemExit(f"assembled {rows} of {requests} requests; exposed time exact: {bool(exact)}")
     return {"requests": requests, "cpu_us": cpu / requests * 1e6, "wall_us": elapsed / requests * 1e6}
+
+
+class _ByStatement(Assembler):
+    """Adds up the CPU of each statement."""
+
+    seconds: ClassVar[Counter[str]] = Counter()
+
+    def _do(self, name: str, params: Mapping[str, object]) -> None:
+        began = time.process_time()
+        super()._do(name, params)
+        self.seconds[name] += time.process_time() - began
 
 
 def plain(requests: int) -> float:
@@ -140,9 +153,12 @@ def main() -> None:
     )
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--growth", type=int, default=10)
+    parser.add_argument("--statements", action="store_true", help="Also the CPU of each statement.")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    small, large = measure(asked.requests), measure(asked.requests * asked.growth)
+    small = measure(asked.requests)
+    _ByStatement.seconds.clear()
+    large = measure(asked.requests * asked.growth)
     python = plain(min(asked.requests, 2_000))
     found = {
         "small": small,
@@ -158,6 +174,9 @@ def main() -> None:
         each = f"{size['cpu_us']:6.1f} µs CPU, {size['wall_us']:6.1f} µs wall each"
         print(f"{size['requests']:>9,} requests of 10 spans: {each}")
     print(f"cost per request at {asked.growth} times the data: {found['growth']:.2f} times")
+    if asked.statements:
+        for name, seconds in _ByStatement.seconds.most_common():
+            print(f"  {name:16} {seconds / large['requests'] * 1e6:5.1f} µs")
     print(f"plain Python reading: {python:,.0f} µs CPU each, {found['times_plain_python']:.1f} times as much")
 
 
