@@ -201,8 +201,8 @@ class Assembler:
             self._oldest_new = min(int(oldest[0]), self._oldest_new or int(oldest[0]))
 
     def _write_rules(self) -> None:
-        write_rules(self._store, self._scratch, self._adapters, self._roles)
         write_signal_rules(self._store, self._adapters)
+        write_rules(self._store, self._scratch, self._adapters, self._roles)
 
     def _review(self) -> None:
         """Judge again what only time can tell: requests without a request span, and streams nobody

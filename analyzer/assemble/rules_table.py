@@ -72,14 +72,15 @@ def write_rules(
     rules = [_row(adapter, rule) for adapter in adapters for rule in adapter.rules]
     between = [_between(rule) for adapter in adapters for rule in adapter.between]
     processes = [[pattern, int(role), int(configured)] for pattern, role, configured in roles]
-    for table in RULES:
-        scratch.command(f"TRUNCATE TABLE {{scratch:Identifier}}.{table}")
-    scratch.insert("span_rules", rules, _COLUMNS)
-    scratch.insert("mark_rules", between, ("start", "end", "phase", "covers", "source", "reason"))
-    scratch.insert("process_roles", processes, _ROLE_COLUMNS)
-    # also where the store's own views and answers look for them
+    # where the store's own views and answers look for them
     keep_rows(store, "span_rules", rules, _COLUMNS)
     keep_rows(store, "process_roles", processes, _ROLE_COLUMNS)
+    for table in RULES:
+        scratch.command(f"TRUNCATE TABLE {{scratch:Identifier}}.{table}")
+    scratch.insert("mark_rules", between, ("start", "end", "phase", "covers", "source", "reason"))
+    scratch.insert("process_roles", processes, _ROLE_COLUMNS)
+    # last: that they are there says that all are
+    scratch.insert("span_rules", rules, _COLUMNS)
 
 
 def _between(rule: Between) -> list[object]:
