@@ -52,7 +52,6 @@ class Crew:
     def start(self) -> None:
         """Join."""
         self._beat()
-        self._first_beat = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="crew", daemon=True)
         self._thread.start()
 
@@ -61,7 +60,7 @@ class Crew:
         self._stop.set()
         if self._thread:
             self._thread.join()
-            self._store.command(read_sql(__file__, "sql/crew_beat"), {"name": self.name, "gone": 1})
+            self._say(gone=1)
             self._thread = None
 
     def duty(self) -> Duty:
@@ -88,7 +87,14 @@ class Crew:
 
     def _beat(self) -> None:
         began = time.monotonic()
-        self._store.command(read_sql(__file__, "sql/crew_beat"), {"name": self.name, "gone": 0})
+        self._say(gone=0)
         rows = self._store.query(read_sql(__file__, "sql/crew_present"), {"silent_s": SILENT_S})
+        if began - self._last_beat > FENCE_S:
+            # Others may have taken over: look who they are before working again, as one who joins does.
+            self._first_beat = time.monotonic()
         self._present = tuple(str(row[0]) for row in rows)
         self._last_beat = began
+
+    def _say(self, gone: int) -> None:
+        said = {"name": self.name, "gone": gone, "silent_s": SILENT_S}
+        self._store.command(read_sql(__file__, "sql/crew_beat"), said)

@@ -9,7 +9,14 @@ taken up where its last holder had noted to be.
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from analyzer.assemble.assembler import GRACE_S, LATE_AFTER_S, STEP_SEQUENCES, Assembler, Progress
+from analyzer.assemble.assembler import (
+    GRACE_S,
+    LATE_AFTER_S,
+    REVIEW_EVERY_S,
+    STEP_SEQUENCES,
+    Assembler,
+    Progress,
+)
 from analyzer.assemble.crew import SHARES, Crew
 from analyzer.assemble.names import NameLimits
 from analyzer.assemble.scratch import Scratch
@@ -39,6 +46,7 @@ class SharedAssembler(Assembler):
     ):
         self._crew = crew
         self._offsets: dict[int, int] = {}
+        self._compared = 0.0
         self._asked: tuple[float, int] = (0.0, 0)
         super().__init__(store, adapters, roles, grace_s, late_after_s, names, Scratch(store, crew.name))
         self._offsets = self._offsets_now()
@@ -63,7 +71,8 @@ class SharedAssembler(Assembler):
         at, taken = self._asked
         if time.monotonic() - at > _ASKED_EVERY_S:
             reached = self._reached()
-            taken = min((reached.get(1 + share, 0) for share in range(SHARES)), default=0)
+            # a share that nobody noted yet is where naming was when requests were rebuilt by one analyzer alone
+            taken = min(reached.get(1 + share, reached.get(0, 0)) for share in range(SHARES))
             self._asked = (time.monotonic(), taken)
         return Progress(taken, self._store.last_sequence, self._last_step_s)
 
@@ -76,8 +85,10 @@ class SharedAssembler(Assembler):
             if duty.shares:
                 self._take_over(duty.shares)
                 busy = self._rebuild_next() or busy
-                if not busy and self._review_due():
-                    self._whole(self._review)
+                if not busy:
+                    self._correct_when_idle()
+                    if self._review_due():
+                        self._whole(self._review)
             if busy:
                 self._last_step_s = time.monotonic() - began
             return busy
@@ -98,14 +109,27 @@ class SharedAssembler(Assembler):
     def _name(self, after: int, upto: int) -> None:
         window = {"after": after, "upto": upto}
         self._clear()
+        self._still_names()
         self._forget_cut_short(after)
+        self._still_names()
         self._do("span_facts", window)
         self._do("batch_traces", window)
+        self._still_names()
         decisions = self._naming.name(upto)
+        self._still_names()
         if decisions:
             traces = sorted(decisions.traces)
             keys = [decisions.traces[trace][0].hex() for trace in traces]
             self._do("decided", {"upto": upto, "traces": [trace.hex() for trace in traces], "keys": keys})
+
+    def _still_names(self) -> None:
+        """Raise StoreError when this process stood still so long that another may name requests by now.
+
+        What a span says is stored once, and a step takes back what one before it left: two at it would lose
+        spans or count them twice.
+        """
+        if not self.leads():
+            raise StoreError("this analyzer was not heard of for a while; another may name requests by now")
 
     def _rebuild_next(self) -> bool:
         reached = self._reached()
@@ -113,6 +137,8 @@ class SharedAssembler(Assembler):
         if not mine:
             return False
         after = min(reached[part] for part in mine)
+        # Others may have come further with these shares: what is judged again must be newer than what they wrote.
+        self._taken = max(self._taken, after)
         upto = min(reached.get(0, 0), after + STEP_SEQUENCES)
         if upto <= after:
             return False
@@ -136,12 +162,20 @@ class SharedAssembler(Assembler):
     def _correct_as_others(self, upto: int) -> None:
         """Rebuild this analyzer's requests in slices whose clock offsets someone changed."""
         now = self._offsets_now()
-        changed = [slice_ for slice_, offsets in now.items() if self._offsets.get(slice_) != offsets]
+        for slice_, offsets in now.items():
+            if self._offsets.get(slice_) != offsets:
+                self._clear()
+                self._do("recorrect", {"slices": [slice_]})
+                self._rebuild(upto)
+                self._offsets[slice_] = offsets
         self._offsets = now
-        for slice_ in changed:
-            self._clear()
-            self._do("recorrect", {"slices": [slice_]})
-            self._rebuild(upto)
+
+    def _correct_when_idle(self) -> None:
+        """Others may change offsets after this analyzer's last step: do not wait for the next spans."""
+        if time.monotonic() - self._compared > REVIEW_EVERY_S:
+            self._compared = time.monotonic()
+            if self._offsets_now() != self._offsets:
+                self._whole(lambda: self._correct_as_others(self._taken))
 
     def _offsets_now(self) -> dict[int, int]:
         return {int(row[0]): int(row[1]) for row in self._store.query(read_sql(__file__, "sql/clock_hashes"))}
@@ -157,8 +191,10 @@ class SharedAssembler(Assembler):
         """Do a step, and notice when the server lost what it held in memory meanwhile. Raises StoreError."""
         if not self._scratch.holds_rules():
             self._scratch.prepare()
-            self._write_rules()
+        # first: rules that a restart wipes out after they were found there must be missed
         self._scratch.set_mark()
+        if not self._scratch.holds_rules():
+            self._write_rules()
         work()
         if self._scratch.lost():
             raise StoreError("the server restarted during a step; the step will be done again")
