@@ -17,6 +17,7 @@ from analyzer.assemble.names import NameLimits, Names
 from analyzer.assemble.naming import Naming
 from analyzer.assemble.rules_table import write_rules
 from analyzer.assemble.scratch import Scratch
+from analyzer.assemble.span_reader import SpanReader
 from analyzer.signals import write_signal_rules
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, Role
@@ -86,6 +87,7 @@ class Assembler:
         """
         self._store = store
         self._scratch = scratch or Scratch(store)
+        self._spans = SpanReader(self._scratch, adapters)
         self._naming = Naming(store, self._scratch)
         self._adapters = adapters
         self._roles = [*((p, r, True) for p, r in roles), *((p, r, False) for p, r in DEFAULT_ROLES)]
@@ -184,7 +186,7 @@ class Assembler:
         window = {"after": after, "upto": upto}
         self._clear()
         self._forget_cut_short(after)
-        self._do("span_facts", window)
+        self._spans.read(after, upto)
         self._do("batch_traces", window)
         decisions = self._naming.name(upto)
         self._decided = {key for key, _, _ in decisions.traces.values()} if decisions else set()

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from analyzer import timeline
+from analyzer.assemble.codes import PHASE_CODE
 from analyzer.assemble.oracle_attempts import attempts
 from analyzer.assemble.oracle_reading import ABSURD_NS, Reading, Stretch, as_float, read_by_rule, role_of
 from analyzer.assemble.oracle_rules import Rules, first_role
 from analyzer.assemble.oracle_spans import Span
-from analyzer.assemble.rules_table import PHASE_CODE
 from collector.engines.rules import Adapter, Between, Role, Root
 from collector.phases import Phase
 

@@ -12,6 +12,7 @@ from typing import Any
 from collector.store import Store
 
 STEP = (
+    "batch_read",
     "batch_traces",
     "batch_requests",
     "batch_spans",
@@ -21,7 +22,7 @@ STEP = (
 )
 """Cleared before every step."""
 
-RULES = ("span_rules", "mark_rules", "process_roles")
+RULES = ("mark_rules", "process_roles")
 """Written when the assembler starts."""
 
 _KEPT = ("worker_life", "names_over_limit")
@@ -55,10 +56,10 @@ class Scratch:
 
     def holds_rules(self) -> bool:
         """Whether the tables are there, with the rules in them."""
-        tables = "SELECT count() FROM system.tables WHERE database = {scratch:String} AND name = 'span_rules'"
-        if not self._store.query(tables, {"scratch": self.database})[0][0]:
+        there = "SELECT count() FROM system.tables WHERE database = {scratch:String} AND name = {last:String}"
+        if not self._store.query(there, {"scratch": self.database, "last": RULES[-1]})[0][0]:
             return False
-        return bool(self.query("SELECT count() FROM {scratch:Identifier}.span_rules")[0][0])
+        return bool(self.query("SELECT count() FROM {scratch:Identifier}.process_roles")[0][0])
 
     def set_mark(self) -> None:
         """Leave a mark that a restart of the server would wipe out with the rest."""

@@ -71,7 +71,7 @@ class SharedAssembler(Assembler):
         at, taken = self._asked
         if time.monotonic() - at > _ASKED_EVERY_S:
             reached = self._reached()
-            # a share that nobody noted yet is where naming was when requests were rebuilt by one analyzer alone
+            # a share that nobody noted yet is where naming was when one analyzer alone rebuilt requests
             taken = min(reached.get(1 + share, reached.get(0, 0)) for share in range(SHARES))
             self._asked = (time.monotonic(), taken)
         return Progress(taken, self._store.last_sequence, self._last_step_s)
@@ -112,7 +112,7 @@ class SharedAssembler(Assembler):
         self._still_names()
         self._forget_cut_short(after)
         self._still_names()
-        self._do("span_facts", window)
+        self._spans.read(after, upto)
         self._do("batch_traces", window)
         self._still_names()
         decisions = self._naming.name(upto)
@@ -137,7 +137,7 @@ class SharedAssembler(Assembler):
         if not mine:
             return False
         after = min(reached[part] for part in mine)
-        # Others may have come further with these shares: what is judged again must be newer than what they wrote.
+        # Others may have come further with these shares: what is judged again must be newer than theirs.
         self._taken = max(self._taken, after)
         upto = min(reached.get(0, 0), after + STEP_SEQUENCES)
         if upto <= after:
