@@ -120,10 +120,8 @@ FROM
                 (
                     SELECT
                         *,
-                        arrayMap(f -> f.1, facts) AS fact_names,
-                        arrayMap(f -> f.3, facts) AS fact_values,
-                        arrayMap(k -> k.1, marks) AS mark_names,
-                        arrayMap(k -> k.3, marks) AS mark_times
+                        marks.name AS mark_names,
+                        marks.ns AS mark_times
                     FROM {scratch:Identifier}.batch_merged
                     -- spans outlive their retention before rows do: a row is never replaced by one made from fewer spans, unless identity moved some
                     WHERE spans >= spans_before OR request_key IN (SELECT toFixedString(unhex(arrayJoin({decided:Array(String)})), 16))
@@ -132,3 +130,5 @@ FROM
         )
     )
 )
+-- what it reads is in memory: there is nothing to plan around
+SETTINGS query_plan_enable_optimizations = 0
