@@ -119,9 +119,10 @@ def groups(codes: Codes) -> Iterator[tuple[int, NDArray[np.intp]]]:
     if not len(codes):
         return
     order = np.argsort(codes, kind="stable")
-    found, first = np.unique(codes[order], return_index=True)
-    for code, members in zip(found.tolist(), np.split(order, first[1:]), strict=True):
-        yield int(code), members
+    ordered = codes[order]
+    first = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    for members in np.split(order, first):
+        yield int(codes[members[0]]), members
 
 
 def _line(starts: Floats, ends: Floats, weights: Floats) -> _Line:

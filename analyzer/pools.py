@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from analyzer.occupancy import Occupancy
+from analyzer.occupancy import Occupancy, groups
 from analyzer.verdict.readings import Readings
 from analyzer.verdict.tables import Codes, Flags, Floats, Outcome, Requests
 
@@ -183,8 +183,8 @@ class Pools:
 
     def kv_capacity(self, workers: Codes) -> Floats:
         """Tokens each worker's cache can hold; nan where it does not say."""
-        blocks, each = self._most(workers, "kv_capacity_blocks"), self._most(workers, "kv_block_tokens")
-        return np.fmax(self._most(workers, "kv_capacity_tokens"), blocks * each)
+        blocks, each = self.most(workers, "kv_capacity_blocks"), self.most(workers, "kv_block_tokens")
+        return np.fmax(self.most(workers, "kv_capacity_tokens"), blocks * each)
 
     def decode_full(
         self, workers: Codes, since: Floats, until: Floats, tokens: Floats
@@ -200,7 +200,7 @@ class Pools:
         by_kv = ((used >= FULL_KV) | too_little) & (until - since > STEPS_OF_ROOM * self.step_time)
         long_wait = until - since > max(0.25, 10 * self.step_time)
         running = self.readings.read("running", workers, middle)
-        most = self._most(workers, "running")
+        most = self.most(workers, "running")
         by_slots = long_wait & (running >= AT_CAP * most) & (most > 0)
         derived = self.decode_running.mean(workers, since, until)
         peak = _peaks(self.decode_running, workers)
@@ -224,17 +224,18 @@ class Pools:
         alive = np.where(np.isfinite(arrived), arrived, self.decode_running.level(workers, at) / peak)
         return (used >= FULL_KV) & (alive >= ALIVE_LEAST)
 
-    def _most(self, workers: Codes, signal: str) -> Floats:
+    def most(self, workers: Codes, signal: str) -> Floats:
+        """Each worker's highest reading; nan where there is none."""
         out = np.full(len(workers), np.nan)
-        for worker in np.unique(workers).tolist():
+        for worker, members in groups(workers):
             series = self.readings.series(signal, worker)
             if series is not None:
-                out[workers == worker] = series.high
+                out[members] = series.high
         return out
 
 
 def _peaks(occupancy: Occupancy, workers: Codes) -> Floats:
     out = np.zeros(len(workers))
-    for worker in np.unique(workers).tolist():
-        out[workers == worker] = occupancy.peak(int(worker), 0.0)
+    for worker, members in groups(workers):
+        out[members] = occupancy.peak(worker, 0.0)
     return out

@@ -18,8 +18,12 @@ from analyzer.verdict.tables import ClockOffset, Outcome
 from analyzer.verdict.vocabulary import Cause
 from collector.sql import read_sql
 
-AROUND_NS = 900 * 1_000_000_000
-"""One request is judged by a window that reaches so far to both sides of its start (15 minutes)."""
+NEAR_NS, AROUND_NS = 300 * 1_000_000_000, 900 * 1_000_000_000
+"""One request is judged by a window that reaches so far to both sides of its start: 5 minutes, or 15
+where fewer than `ENOUGH` requests lie in those.
+"""
+ENOUGH = 1_000
+"""Requests of a model that baselines and pools are known well from."""
 
 
 def causes(found: Diagnosis, rows: Sequence[Row]) -> Mapping[str, Mapping[str, float]]:
@@ -28,14 +32,22 @@ def causes(found: Diagnosis, rows: Sequence[Row]) -> Mapping[str, Mapping[str, f
     return {key: value for key, value in shares.items() if value is not None}
 
 
-def verdict(desk: Desk, objectives: Objectives, row: Row) -> tuple[RequestVerdict | None, list[ClockOffset]]:
+def verdict(
+    store: Rows, desk: Desk, objectives: Objectives, row: Row
+) -> tuple[RequestVerdict | None, list[ClockOffset]]:
     """Judge one request among those around it; with what was subtracted from its workers' stamps."""
-    start = int(row["started_ns"])
-    step = AROUND_NS // 3
-    middle = start // step * step
-    scope = Scope(max(0, middle - AROUND_NS), middle + AROUND_NS, model=row["model"])
+    scope = _around(row, NEAR_NS)
+    near = {"from_ns": scope.from_ns, "to_ns": scope.to_ns, "model": scope.model}
+    if store.rows(read_sql(__file__, "requests_near"), near)[0]["requests"] < ENOUGH:
+        scope = _around(row, AROUND_NS)
     found = desk.ask(scope, objectives, FRESH_S).diagnosis
     return (verdict_of(found, row["key"]) if row["met"] is not None else None), clocks_of(found, row)
+
+
+def _around(row: Row, reach_ns: int) -> Scope:
+    """Neighbours share a window, and with it an answer."""
+    middle = int(row["started_ns"]) // (reach_ns // 3) * (reach_ns // 3)
+    return Scope(max(0, middle - reach_ns), middle + reach_ns, model=row["model"])
 
 
 def page(

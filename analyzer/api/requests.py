@@ -77,7 +77,7 @@ def one_request(
     if not rows:
         raise NotFound(f"no request with key, request id, client request id or trace id {id_[:128]!r}", "id")
     if len(rows) == 1:
-        verdict, clocks = request_causes.verdict(services.desk, asked.objectives, rows[0])
+        verdict, clocks = request_causes.verdict(services.store, services.desk, asked.objectives, rows[0])
         row = request_rows.timeline(services.store, rows[0])
         return request_shape.detail(row, asked.objectives, verdict, clocks)
     shown = [request_shape.request(row, asked.objectives) for row in rows]

@@ -49,10 +49,12 @@ def _deployments(r: Requests) -> Codes:
     models, of = np.unique(r.model, return_inverse=True)
     first = np.arange(len(models))
     workers = np.concatenate([r.prefill_worker, r.decode_worker])
-    pairs = np.column_stack([workers, np.concatenate([of, of]).astype(np.uint64)])[workers != 0]
-    for one, other in pairwise(np.unique(pairs, axis=0).tolist()):
-        if one[0] == other[0]:
-            _join(first, one[1], other[1])
+    known = workers != 0
+    _, worker = np.unique(workers[known], return_inverse=True)
+    pairs = np.flatnonzero(np.bincount(worker * len(models) + np.concatenate([of, of])[known]))
+    for one, other in pairwise(pairs.tolist()):
+        if one // len(models) == other // len(models):
+            _join(first, one % len(models), other % len(models))
     codes: Codes = np.array([_root(first, model) for model in range(len(models))], np.uint64)[of]
     return codes
 

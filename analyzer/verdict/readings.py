@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from analyzer.occupancy import groups
 from analyzer.verdict.tables import Codes, Floats
 
 SIGNALS: tuple[str, ...] = (
@@ -88,11 +89,10 @@ class Readings:
     def read(self, signal: str, workers: Codes, at: Floats, part: str = "") -> Floats:
         """Reading of each worker at each instant; nan where there is none."""
         out = np.full(len(at), np.nan)
-        for worker in np.unique(workers).tolist():
-            series = self.series(signal, int(worker), part)
+        for worker, members in groups(workers):
+            series = self.series(signal, worker, part)
             if series is not None:
-                chosen = workers == worker
-                out[chosen] = series.read(at[chosen])
+                out[members] = series.read(at[members])
         return out
 
     def pool_mean(self, signal: str, workers: Sequence[int], part: str = "") -> float | None:

@@ -38,15 +38,10 @@ def crowded(s: Situation) -> Floats:
     used = np.fmax(s.pools.kv_used(s.decode_worker, middle), s.pools.kv_used(s.decode_worker, until))
     running = s.pools.readings.read("running", s.decode_worker, middle)
     waiting = s.pools.decode_waiting.mean(s.decode_worker, since, until)
-    most = np.array([_high(s, code) for code in s.decode_worker.tolist()]) if len(since) else np.zeros(0)
+    most = s.pools.most(s.decode_worker, "running")
     full, _ = s.decode_full
     at_cap = (running >= AT_CAP * most) & (waiting >= 1.0) & full
     return where((used >= FULL_KV) | at_cap | grown(s))
-
-
-def _high(s: Situation, code: int) -> float:
-    series = s.pools.readings.series("running", int(code))
-    return series.high if series is not None else np.inf
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
