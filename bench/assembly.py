@@ -35,14 +35,16 @@ _POOL = {Phase.ROUTER_QUEUE: "router", Phase.TOKENIZE: "router"} | dict.fromkeys
 _PHASES = tuple(phase for phase in Phase if phase is not Phase.NETWORK_STREAMING)[:9]
 
 
-def bodies(requests: int, seed: int = 1) -> Iterator[bytes]:
-    """Exports of `requests` requests, each export from one process, in order of time."""
+def bodies(
+    requests: int, seed: int = 1, start_ns: int = START_NS, per_export: int = SPANS_PER_EXPORT
+) -> Iterator[bytes]:
+    """Exports of `requests` requests that began 2 ms apart, each from one process, in order of time."""
     rng = random.Random(seed)
     waiting: dict[str, list[tuple[object, ...]]] = {"router": [], "prefill": [], "decode": []}
     for number in range(requests):
-        for pool, span in _request(rng, START_NS + number * 2_000_000):
+        for pool, span in _request(rng, start_ns + number * 2_000_000):
             waiting[pool].append(span)
-            if len(waiting[pool]) == SPANS_PER_EXPORT:
+            if len(waiting[pool]) == per_export:
                 yield _export(pool, waiting[pool], rng)
                 waiting[pool] = []
     for pool, spans in waiting.items():

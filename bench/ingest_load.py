@@ -9,7 +9,6 @@ Latency is counted from when an export was due, so that a stall shows in all exp
 import argparse
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import grpc
 
 from bench.ingest_traces import make_export
+from bench.served import Served
 from collector.receive.grpc_listener import TRACE_SERVICE
 
 CLIENTS = 2
@@ -81,43 +81,31 @@ async def client(options: argparse.Namespace) -> None:
 
 
 def _bench(directory: str, options: argparse.Namespace) -> None:
-    root = Path(__file__).resolve().parents[1]
-    free = [
-        "--api",
-        "127.0.0.1:0",
-        "--otlp-grpc",
-        "127.0.0.1:0",
-        "--otlp-http",
-        "127.0.0.1:0",
-        "--clickhouse-http",
-        "off",
+    server = Served(directory)
+    arguments = [
+        sys.executable,
+        __file__,
+        "--client-of",
+        str(server.grpc_port),
+        "--rate",
+        str(options.rate / CLIENTS),
     ]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "analyzer.cli.main", "serve", "--json", "--data", directory, *free],
-        cwd=root,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stdout
-    port = json.loads(server.stdout.readline())["otlp_grpc"].rpartition(":")[2]
-    arguments = [sys.executable, __file__, "--client-of", port, "--rate", str(options.rate / CLIENTS)]
     arguments += ["--spans", str(options.spans), "--seconds", str(options.seconds)]
     arguments += ["--connections", str(options.connections // CLIENTS)]
-    before = _cpu(server.pid)
+    before = server.cpu_s()
     clients = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(CLIENTS)]
     memory: list[float] = []
     # Their answers are longer than a pipe holds: they end when they are read, not by themselves.
     for _ in range(int(options.seconds)):
-        memory.append(_resident(server.pid))
+        memory.append(server.resident_mb())
         time.sleep(1)
     answers = [json.loads(process.communicate()[0]) for process in clients]
-    cpu = _cpu(server.pid) - before
+    cpu = server.cpu_s() - before
     took = sorted(seconds for answer in answers for seconds in answer["took"])
     wall = max(answer["wall"] for answer in answers)
     step = max(1, len(memory) // 15)
     series = ", ".join(f"{size:.0f}" for size in memory[::step])
-    server.terminate()
-    server.wait(60)
+    server.stop()
     at = {p: 1e3 * took[min(len(took) - 1, int(len(took) * p / 100))] for p in (50, 90, 99, 99.9)}
     print(
         f"{len(took) / wall:,.0f} exports/s of {options.spans} spans over {options.connections} connections "
@@ -129,15 +117,6 @@ def _bench(directory: str, options: argparse.Namespace) -> None:
         f"(assembly included)"
     )
     print(f"  resident, MB, every {step} s: {series}; at the end {memory[-1]:.0f}, at most {max(memory):.0f}")
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _resident(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 if __name__ == "__main__":
