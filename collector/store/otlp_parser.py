@@ -20,6 +20,7 @@ from collector.store.otlp_body import OtlpKind
 
 _VIEW = re.compile(r"CREATE MATERIALIZED VIEW (\w+) TO (\w+)")
 _ENTRY = re.compile(r"CREATE TABLE (\w+)\b.*ENGINE = (?:Null|Set)$", re.DOTALL)
+_NEW_QUERY = re.compile(r"ALTER TABLE (\w+) MODIFY QUERY")
 _FROM = re.compile(r"\bFROM (\w+)")
 _ABOUT = re.compile(r"(?:CREATE|ALTER) TABLE (\w+)")
 
@@ -101,6 +102,10 @@ class OtlpParser:
         self._client.insert("info_rules", told_by_metrics(ADAPTERS), column_names=["metric", "label", "name"])
         for step, _ in views:
             self._client.command(step.sql)
+        of_views = {found[1] for step, _ in views if (found := _VIEW.search(step.sql))}
+        for step in steps:
+            if (found := _NEW_QUERY.search(step.sql)) and found[1] in of_views:
+                self._client.command(step.sql)
 
     def _take(self, table: str) -> Block:
         columns = self._targets[table]

@@ -162,7 +162,7 @@ def test_grpc_connections_beyond_the_limit_are_refused(start: Start) -> None:
     answered = 0
     for channel in channels:
         try:
-            channel.unary_unary(f"/{TRACE_SERVICE}/Export")(body(unique_name()), timeout=2)
+            channel.unary_unary(f"/{TRACE_SERVICE}/Export")(body(unique_name()), timeout=20)
             answered += 1
         except grpc.RpcError:
             pass
