@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyzer import timeline
-from analyzer.assemble.oracle_rules import first_role, holds
+from analyzer.assemble.oracle_rules import first_role, holds, said
 from analyzer.assemble.oracle_spans import Span
 from collector.engines.rules import (
     Adapter,
@@ -85,7 +85,7 @@ def read_by_rule(span: Span, adapter: Adapter, rule: SpanRule, role: Role, attem
         elif mark.role in (Role.ANY, role):
             marks.append((mark.name, mark.rank, _clip(ns, span)))
     facts = [
-        (fact.name, fact.rank, fact.value or span.attributes.get(fact.key) or span.told.get(fact.key, ""))
+        (fact.name, fact.rank, fact.value or said(span, fact.key))
         for fact in rule.facts
         if fact.role in (Role.ANY, role) and holds(fact.where, span)
     ]

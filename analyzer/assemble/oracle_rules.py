@@ -48,7 +48,11 @@ def holds(where: Where, span: Span) -> bool:
                 else name in span.attributes
             )
             return there == (value == "*")
-        said = span.told if name.startswith("event:") else span.attributes
-        return said.get(name) == value
+        return said(span, name) == value
 
     return all(one(name, value) for name, value in where)
+
+
+def said(span: Span, name: str) -> str:
+    """Value of an attribute, or of 'event:NAME:ATTRIBUTE' as in `Fact.key`; '' where the span says none."""
+    return (span.told if name.startswith("event:") else span.attributes).get(name, "")
