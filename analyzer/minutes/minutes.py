@@ -89,6 +89,9 @@ class Minutes:
         self._due.look(upto)
         blocks = self._due.take()
         for number, block in enumerate(blocks):
+            if not self._wanted():
+                self._due.failed(blocks[number:])
+                return number
             try:
                 self._count(block, upto)
             except BaseException:
@@ -105,7 +108,7 @@ class Minutes:
 
     def _count(self, block: int, upto: int) -> None:
         """Count five minutes anew. The objectives' rows come last: they say that all of it is written."""
-        self._version += 1
+        self._version = self._next_version()
         minutes = [datetime.fromtimestamp(block + second, UTC) for second in range(0, BLOCK_S, 60)]
         scope = Scope(block * 10**9, (block + BLOCK_S) * 10**9)
         window = {"from_ns": scope.from_ns, "to_ns": scope.to_ns}
@@ -127,6 +130,13 @@ class Minutes:
         self._insert(
             "objective_minutes_kept", OBJECTIVE_COLUMNS, objective_rows(counts, items, minutes, version, upto)
         )
+
+    def _next_version(self) -> int:
+        """Milliseconds of the store's clock: of two processes that count a minute, as while one takes over
+        from another that only stood still, the one that began later is right.
+        """
+        now = self._store.query("SELECT toUnixTimestamp64Milli(now64(3))")[0][0]
+        return max(self._version + 1, int(now))
 
     def _insert(self, table: str, columns: Sequence[str], rows: Rows) -> None:
         if rows:

@@ -265,3 +265,63 @@ def test_live_traffic_does_not_starve_what_waits(store: Store) -> None:
         if any(block < 96 * BLOCK_S for block in due._due):
             due.failed(range(96 * BLOCK_S, 100 * BLOCK_S, BLOCK_S))
     assert turns <= 2 + 96 // LONGEST
+
+
+def newest_version(store: Store) -> int:
+    return int(store.query("SELECT max(version) FROM objective_minutes_kept")[0][0])
+
+
+def store_ms(store: Store) -> int:
+    return int(store.query("SELECT toUnixTimestamp64Milli(now64(3))")[0][0])
+
+
+def test_of_two_that_count_a_minute_at_once_the_one_that_began_later_is_right(
+    store: Store, minutes: Minutes
+) -> None:
+    """One stands still after it read the requests; meanwhile another counts what has changed since."""
+    slow = a_request(at=5, name="x", ttft=9.0)
+    insert(store, slow)
+    later: list[int] = []
+
+    def objectives() -> Objectives:
+        if not later:
+            insert(store, slow | {"version": 2, "ttft_ns": 100})
+            later.append(counter(store).catch_up())
+            insert(store, slow | {"version": 3, "ttft_ns": 10**10})
+        return OBJECTIVES
+
+    Minutes(store, objectives, lambda: 1).turn()
+    assert later[0]
+    assert store.query("SELECT total, met, missed FROM objective_minutes") == [(1, 1, 0)]
+    assert causes_of(store) == []
+
+
+@pytest.mark.parametrize("ahead", ["small counters of earlier releases", "a clock that was put back"])
+def test_a_new_count_is_newer_than_every_one_that_is_kept(store: Store, minutes: Minutes, ahead: str) -> None:
+    slow = a_request(at=5, name="x", ttft=9.0)
+    insert(store, slow)
+    minutes.catch_up()
+    version = 7 if ahead.startswith("small") else store_ms(store) + 3_600_000
+    for table in ("objective_minutes_kept", "cause_minutes", "latency_minutes_kept"):
+        asked = {"table": table, "version": version}
+        again = "INSERT INTO {table:Identifier} SELECT * REPLACE ({version:UInt64} AS version) FROM {table:Identifier}"
+        store.command(again, asked)
+        store.command("DELETE FROM {table:Identifier} WHERE version != {version:UInt64}", asked)
+    insert(store, slow | {"version": 2, "ttft_ns": 100})
+    counter(store).catch_up()
+    assert newest_version(store) > version
+    assert store.query("SELECT total, met, missed FROM objective_minutes") == [(1, 1, 0)]
+    assert causes_of(store) == []
+
+
+def test_one_that_is_no_longer_wanted_stops_and_forgets_nothing(store: Store, minutes: Minutes) -> None:
+    insert(store, [a_request(at=at, ttft=9.0, version=at + 1) for at in range(0, 3000, 300)])
+    answers = iter([True, True, False])
+    newest = "SELECT max(version) FROM requests"
+    wanted = Minutes(
+        store, lambda: OBJECTIVES, lambda: int(store.query(newest)[0][0]), lambda: next(answers, True)
+    )
+    assert wanted.turn() == 2
+    assert store.query("SELECT sum(total) FROM objective_minutes") == [(2,)]
+    assert wanted.catch_up() == 8
+    assert store.query("SELECT sum(total) FROM objective_minutes") == [(10,)]
