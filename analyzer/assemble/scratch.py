@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from collector.sql import read_sql
 from collector.store import Store
 
 STEP = (
@@ -36,7 +37,8 @@ class Scratch:
         self._store = store
         home = str(store.query("SELECT currentDatabase()")[0][0])
         self._own = owner is not None
-        self.database = f"{home}_scratch_{owner}" if owner else home
+        self._prefix = f"{home}_scratch_"
+        self.database = f"{self._prefix}{owner}" if owner else home
         """Where the tables are."""
         self._mark = ""
         if owner:
@@ -79,6 +81,18 @@ class Scratch:
         """Remove the tables of an assembler that ends; among a store's own ones nothing is removed."""
         if self._own:
             self.command("DROP DATABASE IF EXISTS {scratch:Identifier}")
+
+    def drop_left(self, left_s: int) -> list[str]:
+        """Remove the databases of analyzers that were killed: silent for `left_s` seconds. Their names.
+
+        One that only stood still so long makes its own again and does its step anew.
+        """
+        asked = {"prefix": self._prefix, "left_s": left_s}
+        rows = self._store.query(read_sql(__file__, "sql/scratch_left"), asked)
+        left = [str(row[0]) for row in rows if row[0] != self.database]
+        for database in left:
+            self._store.command("DROP DATABASE IF EXISTS {left:Identifier}", {"left": database})
+        return left
 
     def command(self, sql: str, params: Mapping[str, object] | None = None) -> None:
         """Run a statement that returns no rows."""

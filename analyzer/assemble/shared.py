@@ -6,6 +6,8 @@ each got is in `assembly_progress`: id 0 for naming, 1 and on for the shares. A 
 taken up where its last holder had noted to be.
 """
 
+import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -26,9 +28,13 @@ from collector.errors import StoreError
 from collector.sql import read_sql
 from collector.store import Store
 
+log = logging.getLogger(__name__)
+
 _ASKED_EVERY_S = 0.5
 _CORRECTED_AGAIN_S = 3600
 """How far back (seconds) clock offsets are looked at again when shares change hands."""
+LEFT_S = 600
+"""After so many seconds of silence the tables of a killed analyzer are removed; looked at as often."""
 
 
 class SharedAssembler(Assembler):
@@ -47,6 +53,7 @@ class SharedAssembler(Assembler):
         self._crew = crew
         self._offsets: dict[int, int] = {}
         self._compared = 0.0
+        self._swept = -math.inf
         self._asked: tuple[float, int] = (0.0, 0)
         super().__init__(store, adapters, roles, grace_s, late_after_s, names, Scratch(store, crew.name))
         self._offsets = self._offsets_now()
@@ -89,6 +96,8 @@ class SharedAssembler(Assembler):
                     self._correct_when_idle()
                     if self._review_due():
                         self._whole(self._review)
+            if duty.names and not busy:
+                self._sweep()
             if busy:
                 self._last_step_s = time.monotonic() - began
             return busy
@@ -176,6 +185,13 @@ class SharedAssembler(Assembler):
             self._compared = time.monotonic()
             if self._offsets_now() != self._offsets:
                 self._whole(lambda: self._correct_as_others(self._taken))
+
+    def _sweep(self) -> None:
+        """Remove what analyzers that were killed left in the server's memory."""
+        if time.monotonic() - self._swept > LEFT_S:
+            self._swept = time.monotonic()
+            if left := self._scratch.drop_left(LEFT_S):
+                log.info("removed the scratch tables of analyzers that are gone: %s", ", ".join(left))
 
     def _offsets_now(self) -> dict[int, int]:
         return {int(row[0]): int(row[1]) for row in self._store.query(read_sql(__file__, "sql/clock_hashes"))}

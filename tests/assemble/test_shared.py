@@ -9,6 +9,7 @@ import pytest
 
 from analyzer.assemble import shared
 from analyzer.assemble.crew import SHARES, Crew, Duty
+from analyzer.assemble.scratch import Scratch
 from analyzer.assemble.shared import SharedAssembler
 from collector.errors import StoreError
 from collector.store import Store, keep_rows
@@ -133,6 +134,49 @@ def test_what_is_judged_again_after_a_share_came_back_is_newer_than_what_others_
         late.step()
         version = store.query("SELECT version FROM requests FINAL WHERE has(notes, 'no_request_span')")
         assert version == [(store.last_sequence,)]
+
+
+def scratches(store: Store) -> set[str]:
+    return {row[0] for row in store.query("SELECT name FROM system.databases WHERE name LIKE '%_scratch_%'")}
+
+
+def test_what_a_killed_analyzer_left_goes_and_what_a_living_one_has_stays(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "LEFT_S", 0)
+    killed, young, alive = Crew(store), Crew(store), Crew(store)
+    for crew in (killed, young, alive):
+        Scratch(store, crew.name)
+    said = "INSERT INTO analyzers SELECT {name:String}, now64(3) - 900, now64(3) + {ahead:Int32}, 0"
+    store.command(said, {"name": killed.name, "ahead": -700})
+    store.command(said, {"name": alive.name, "ahead": 60})
+    with analyzer(store, Duty(True, ALL)) as leader, analyzer(store, Duty()) as idle:
+        own = {leader._scratch.database, idle._scratch.database}
+        leader._scratch.drop_left(600)
+        assert len(scratches(store)) == 5, "all were made just now"
+        drain(leader)
+        assert {name.rpartition("_")[2] for name in scratches(store) - own} == {alive.name}
+    store.command("DROP DATABASE {left:Identifier}", {"left": next(iter(scratches(store)))})
+
+
+def test_one_whose_tables_were_taken_for_left_makes_them_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.insert_traces([body(native(1))])
+    with analyzer(store, Duty(True, ALL)) as assembler:
+        fill = assembler._do
+
+        def stand_still(name: str, params: dict[str, object]) -> None:
+            if name == "batch_traces":
+                monkeypatch.setattr(assembler, "_do", fill)
+                assembler._scratch.drop()
+            fill(name, params)
+
+        monkeypatch.setattr(assembler, "_do", stand_still)
+        with pytest.raises(StoreError):
+            assembler.step()
+        drain(assembler)
+        assert kept(store) == [(1, 1, 3, 0)]
 
 
 def test_rules_that_two_write_at_once_are_there_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
