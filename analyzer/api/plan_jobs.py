@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.plan.errors import PlanError
+from analyzer.plan.stopping import Stopped, check, stoppable
 from collector.errors import CollectorError, Unavailable
 
 log = logging.getLogger(__name__)
@@ -23,10 +24,6 @@ _ID = re.compile(r"[0-9a-f]{16}")
 Report = Callable[[int, int], None]
 Work = Callable[["Job", Report], dict[str, Any]]
 """Does a plan; may set the job's announcement and receipt, and returns the answer."""
-
-
-class _Stopped(Exception):
-    """The process ends: a plan under way is given up."""
 
 
 @dataclass
@@ -108,18 +105,18 @@ class Planner:
 
     def _do(self, job: Job) -> None:
         def report(done: int, of: int) -> None:
-            if self._stopping.is_set():
-                raise _Stopped
+            check()
             job.done, job.of = done, of
 
         job.state = "running"
         try:
             assert job.work is not None
-            job.answer = job.work(job, report)
+            with stoppable(self._stopping.is_set):
+                job.answer = job.work(job, report)
             job.state = "done"
         except (PlanError, CollectorError) as error:
             job.error, job.state = str(error), "failed"
-        except _Stopped:
+        except Stopped:
             job.error, job.state = "the process ended before the plan was done", "failed"
         except Exception:
             log.exception("plan %s failed", job.id)

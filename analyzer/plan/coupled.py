@@ -12,6 +12,7 @@ from math import inf, nextafter
 
 import numpy as np
 
+from analyzer.plan import stopping
 from analyzer.plan.gather import gather
 from analyzer.plan.instance import Instance, Role
 from analyzer.plan.layout import Colocated, Layout, Pool, Routing, Settings, WorkerLoss
@@ -88,8 +89,12 @@ class _Clock:
         for request, at in enumerate(self.workload.arrival_s):
             self._at(at, self._on_arrival, request)
         while self.heap:
-            self.now, _, handle, args = heappop(self.heap)
-            handle(*args)
+            stopping.check()
+            for _ in range(stopping.OFTEN):
+                if not self.heap:
+                    break
+                self.now, _, handle, args = heappop(self.heap)
+                handle(*args)
         pools = {
             pool: [i for worker in workers for i in (*worker.retired, worker.instance)]
             for pool, workers in self.pools.items()

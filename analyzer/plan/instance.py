@@ -10,6 +10,7 @@ from enum import Enum
 from heapq import heappop, heappush
 from math import ceil, inf, sqrt
 
+from analyzer.plan import stopping
 from analyzer.plan.step_model import StepModel
 from analyzer.plan.workload import Workload
 
@@ -112,30 +113,32 @@ class Instance:
         ready, waiting, running, decode = self.ready, self.waiting, self.running, self.decodes
         taken, last = self.taken, len(self.ready)
         while True:
-            if not running and not waiting:
-                if taken == last:
+            for _ in range(stopping.OFTEN):
+                if not running and not waiting:
+                    if taken == last:
+                        return
+                    if ready[taken] > self.t:
+                        self.t = ready[taken]
+                if self.t >= until:
                     return
-                if ready[taken] > self.t:
-                    self.t = ready[taken]
-            if self.t >= until:
-                return
-            while taken < last and ready[taken] <= self.t:
-                waiting.append(self.arrived[taken])
-                self.taken = taken = taken + 1
-            if decode:
-                while waiting and len(running) < self.max_seqs:
-                    self._join(waiting.popleft())
-            elif waiting and self._can_prefill():
-                self._prefill(until)
-                continue
-            if running:
-                cut = waiting or taken == last or ready[taken] > until
-                self._decode(until if cut else ready[taken])
-            elif not decode:  # decode: what joined wanted one token only, and has it
-                # the head waits for KV that another worker still has to read; only arrivals pass the time
-                if taken == last or ready[taken] >= until:
-                    return
-                self.t = max(self.t, ready[taken])
+                while taken < last and ready[taken] <= self.t:
+                    waiting.append(self.arrived[taken])
+                    self.taken = taken = taken + 1
+                if decode:
+                    while waiting and len(running) < self.max_seqs:
+                        self._join(waiting.popleft())
+                elif waiting and self._can_prefill():
+                    self._prefill(until)
+                    continue
+                if running:
+                    cut = waiting or taken == last or ready[taken] > until
+                    self._decode(until if cut else ready[taken])
+                elif not decode:  # decode: what joined wanted one token only, and has it
+                    # the head waits for KV that another worker still has to read; only arrivals pass the time
+                    if taken == last or ready[taken] >= until:
+                        return
+                    self.t = max(self.t, ready[taken])
+            stopping.check()
 
     def _join(self, request: int) -> None:
         """Start decoding `request`: its first token exists, output - 1 steps are left."""

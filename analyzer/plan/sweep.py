@@ -3,9 +3,10 @@
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 
+from analyzer.plan import stopping
 from analyzer.plan.errors import BadPlan
 from analyzer.plan.evaluate import Contract, Evaluation, evaluate
 from analyzer.plan.layout import Layout, Settings
@@ -20,6 +21,9 @@ WORTH_A_POOL = 60_000
 
 ONE_CLOCK_COST = 4
 """How much longer a layout takes whose workers influence each other."""
+
+_LOOK_S = 0.2
+"""How often (seconds) it is looked whether a sweep in processes is still wanted."""
 
 Progress = Callable[[int, int], None]
 """Called with (done, of) after every evaluation."""
@@ -103,17 +107,24 @@ def _in_processes(
 ) -> list[Evaluation]:
     # spawn: forking a process that holds threads (a store, a server) can deadlock the child
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(processes, context, initializer=_receive, initargs=(workloads,)) as pool:
-        futures = {pool.submit(_evaluate_shared, case): k for k, case in enumerate(cases)}
-        results: dict[int, Evaluation] = {}
+        futures = [pool.submit(_evaluate_shared, case) for case in cases]
+        waiting = set(futures)
         try:
-            for future in as_completed(futures):
-                results[futures[future]] = future.result()
-                report(len(results), len(cases))
+            while waiting:
+                stopping.check()
+                done, waiting = wait(waiting, _LOOK_S, FIRST_COMPLETED)
+                for number, future in enumerate(done, len(cases) - len(waiting) - len(done) + 1):
+                    future.result()
+                    report(number, len(cases))
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            # a simulation under way is not waited for
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
             raise
-    return [results[k] for k in range(len(cases))]
+    return [future.result() for future in futures]
 
 
 def _receive(workloads: Sequence[Workload]) -> None:
