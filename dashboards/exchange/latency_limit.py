@@ -4,22 +4,24 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from analyzer.slo.objectives import Selector
+from dashboards.exchange.label_matchers import selector_of
 from dashboards.exchange.openslo_reading import Unfit, mapping
 
 _TTFT = re.compile(r"time_to_first_token|(?<![a-z])ttft(?![a-z])", re.IGNORECASE)
 _TPOT = re.compile(r"time_per_output_token|(?<![a-z])tpot(?![a-z])", re.IGNORECASE)
 _MILLISECONDS = re.compile(r"_(?:ms|milliseconds)(?:_bucket)?(?![a-z])", re.IGNORECASE)
 _BUCKET = re.compile(r'\ble\s*=\s*"([0-9.eE+-]+)"')
-_MODEL = re.compile(r'\b(?:model_name|model|gen_ai_request_model)\s*=\s*"([^"\\]+)"')
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit in seconds, and the model whose requests it is for; empty for all."""
+    """A limit in seconds, the requests it is for, and what of its query is not carried over."""
 
     latency: Literal["ttft", "tpot"]
     seconds: float
-    model: str
+    selector: Selector
+    notes: tuple[str, ...] = ()
 
 
 def latency_limit(indicator: dict[str, Any], objective: dict[str, Any]) -> Limit:
@@ -37,8 +39,8 @@ def latency_limit(indicator: dict[str, Any], objective: dict[str, Any]) -> Limit
     seconds = value / 1000 if _MILLISECONDS.search(query) else value
     if not 0 < seconds < 86_400:
         raise Unfit(f"a limit of {seconds:g} s is not above 0 and below a day")
-    model = _MODEL.search(query)
-    return Limit(latency, seconds, model[1] if model else "")
+    selector, notes = selector_of(query)
+    return Limit(latency, seconds, selector, tuple(notes))
 
 
 def _query(metric: dict[str, Any]) -> str:

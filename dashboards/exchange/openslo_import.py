@@ -75,6 +75,7 @@ def _read(
         service = str(spec.get("service") or "")
         limit = latency_limit(_indicator(spec, indicators), objective)
         halves.append(_Half(document, service, limit, target, days))
+        said += limit.notes
     out.notes += [f"{document.name} ({document.where}): {note}" for note in (*said, *more)]
 
 
@@ -111,14 +112,14 @@ def _join(halves: list[_Half], defaults: dict[str, float | None], out: Imported)
     """Make one objective of the two limits of a service; fill a missing one from the defaults."""
     groups: dict[tuple[Any, ...], dict[str, _Half]] = {}
     for half in halves:
-        members = groups.setdefault((half.service, half.limit.model, half.target, half.period_days), {})
+        members = groups.setdefault((half.service, half.limit.selector, half.target, half.period_days), {})
         if half.limit.latency in members:
             out.notes.append(
                 f"{half.document.name} ({half.document.where}) is left out: "
                 f"{members[half.limit.latency].document.name} limits the same already"
             )
         members.setdefault(half.limit.latency, half)
-    for (service, model, target, days), members in groups.items():
+    for (service, selector, target, days), members in groups.items():
         limits = {name: half.limit.seconds for name, half in members.items()}
         names = [half.document.name for half in members.values()]
         missing = [name for name in ("ttft", "tpot") if name not in limits]
@@ -134,9 +135,7 @@ def _join(halves: list[_Half], defaults: dict[str, float | None], out: Imported)
             both = " and ".join(names)
             out.notes.append(f"{both} become one objective: a request must keep both limits to meet it")
         name = service if len(names) > 1 and service else names[0]
-        out.objectives.append(
-            Objective(name, limits["ttft"], limits["tpot"], target, days, Selector(model=model))
-        )
+        out.objectives.append(Objective(name, limits["ttft"], limits["tpot"], target, days, selector))
 
 
 def _distinct(objectives: list[Objective]) -> list[Objective]:

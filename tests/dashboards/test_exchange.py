@@ -205,6 +205,59 @@ def test_what_does_not_fit_is_left_out_and_said(tmp_path: Path, given_: dict[str
         check_not_empty(found)
 
 
+def with_matchers(matchers: str) -> str:
+    return f"histogram_quantile(0.99, rate(vllm:time_to_first_token_seconds_bucket{{{matchers}}}[5m]))"
+
+
+@pytest.mark.parametrize(
+    ("matchers", "selector"),
+    [
+        ('model_name="llama", tenant="acme"', Selector(model="llama", tenant="acme")),
+        ('http_route="/v1/chat", input_bucket="0-1K"', Selector(route="/v1/chat", input_bucket="0-1K")),
+        ('gen_ai.request.model=~"llama-3.1"', Selector(model="llama-3.1")),
+        (r'model="say \"hi\"{}"', Selector(model='say "hi"{}')),
+        ("", Selector()),
+    ],
+)
+def test_label_matchers_become_the_selector(tmp_path: Path, matchers: str, selector: Selector) -> None:
+    found = imported(tmp_path, yaml.safe_dump(threshold("a", with_matchers(matchers), value=1.5)), tpot=0.05)
+    assert [item.selector for item in found.objectives] == [selector]
+    assert not [note for note in found.notes if "without" in note]
+
+
+def test_matchers_of_where_series_come_from_are_left_off_and_said(tmp_path: Path) -> None:
+    query = with_matchers('job="vllm", model_name="llama", namespace!="test"')
+    found = imported(tmp_path, yaml.safe_dump(threshold("a", query, value=1.5)), tpot=0.05)
+    assert [item.selector for item in found.objectives] == [Selector(model="llama")]
+    assert [note for note in found.notes if 'is read without job="vllm", namespace!="test"' in note]
+
+
+@pytest.mark.parametrize(
+    ("matchers", "why"),
+    [
+        ('customer="x"', 'customer="x": an objective tells requests apart by model, route'),
+        ('model_name!="llama"', "one model, or for all"),
+        ('model_name=~"llama.*"', "one model, or for all"),
+        ('tenant=~"a|b"', "one tenant, or for all"),
+        ('tenant=""', "one tenant, or for all"),
+        ('model="a", model_name="b"', "names another model, 'a', as well"),
+        ('input_bucket="0-2K"', "is not one of 0-1K"),
+    ],
+)
+def test_matchers_no_objective_can_say_leave_the_slo_out(tmp_path: Path, matchers: str, why: str) -> None:
+    found = imported(tmp_path, yaml.safe_dump(threshold("a", with_matchers(matchers), value=1.5)), tpot=0.05)
+    assert found.objectives == []
+    assert [note for note in found.notes if "is left out" in note and why in note], found.notes
+
+
+def test_limits_for_different_tenants_stay_apart(tmp_path: Path) -> None:
+    documents = [
+        threshold(f"{tenant}-ttft", with_matchers(f'tenant="{tenant}"'), value=1.5) for tenant in ("a", "b")
+    ]
+    found = imported(tmp_path, yaml.safe_dump_all(documents), tpot=0.05)
+    assert [item.selector.tenant for item in found.objectives] == ["a", "b"]
+
+
 def test_an_availability_target_is_no_latency(tmp_path: Path) -> None:
     found = imported(tmp_path, yaml.safe_dump(threshold("up", "avg(up)")))
     assert "names no TTFT or TPOT" in found.notes[0]
