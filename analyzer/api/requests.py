@@ -1,5 +1,6 @@
 """`GET /requests` and `GET /requests/{id}`."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
@@ -11,6 +12,7 @@ from analyzer.api.models import RequestDetailModel, RequestsModel
 from analyzer.api.parameters import Asked, Asking, Provided
 from analyzer.api.request_rows import Filter
 from analyzer.verdict.desk import FRESH_S
+from analyzer.verdict.quoted import of_one
 from analyzer.verdict.vocabulary import Cause
 
 router = APIRouter(tags=["requests"])
@@ -79,6 +81,8 @@ def one_request(
     if len(rows) == 1:
         verdict, clocks = request_causes.verdict(services.store, services.desk, asked.objectives, rows[0])
         row = request_rows.timeline(services.store, rows[0])
+        if verdict:
+            verdict = replace(verdict, evidence=of_one(verdict.evidence, row["intervals"]))
         return request_shape.detail(row, asked.objectives, verdict, clocks)
     shown = [request_shape.request(row, asked.objectives) for row in rows]
     several = RequestsModel(requests=shown, next_cursor=None, total=len(shown))

@@ -75,6 +75,8 @@ class Loaded:
     """Spans under others than the request's, and how many of them begin after those ended; of a sample."""
     superseded: Raw
     """worker, since, until of prompts computed for attempts that were given up."""
+    sources: Mapping[tuple[int, str], str]
+    """How timelines know a phase, by the system's code and the phase; empty where nothing missed."""
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
@@ -111,6 +113,7 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         [Silent(**row) for row in silent],
         _nesting(store, {**window, "from_ns": scope.from_ns}),
         _superseded(store, window, requests, scope.from_ns),
+        _sources(store, {**window, "from_ns": scope.from_ns}) if requests.missed.any() else {},
     )
 
 
@@ -275,6 +278,11 @@ def _superseded(store: Columns, window: Mapping[str, Any], requests: Requests, o
     raw = store.columns(read_sql(__file__, "sql/superseded"), window) or _Empty()
     instants = {name: (raw[f"{name}_ns"] - origin_ns) / 1e9 for name in ("since", "until")}
     return {"worker": raw["worker"], **instants}
+
+
+def _sources(store: Columns, window: Mapping[str, Any]) -> dict[tuple[int, str], str]:
+    rows = store.rows(read_sql(__file__, "sql/sources"), window)
+    return {(int(row["system"]), str(row["phase"])): str(row["source"]) for row in rows}
 
 
 def _clocks(

@@ -225,3 +225,34 @@ def test_a_request_that_met_has_nothing_missing_and_an_unevaluated_one_no_verdic
     verdict = client.get("/api/v1/requests/met").json()["verdict"]
     assert (verdict["cause"], verdict["missing_telemetry"]) == ("none", [])
     assert client.get("/api/v1/requests/gone").json()["verdict"] is None
+
+
+def test_evidence_is_called_what_the_timeline_calls_it(store: Store, make_client: MakeClient) -> None:
+    """One request's own page by its own intervals, the window's by the weakest of them."""
+
+    def slow(name: str, at: float, source: str) -> dict[str, object]:
+        since = NOON_NS + round(at * 1e9)
+        compute = ("prefill_compute", [], since, since + 4 * 10**9, "prefill-0", 1, source, "")
+        own = {"prefill_compute": 4.0}
+        return a_request(
+            at, name=name, ttft=4.0, input_tokens=40_000, exposed=own, own=own, intervals=[compute]
+        )
+
+    fast = [
+        a_request(n, ttft=0.05, own={"prefill_compute": 0.05}, exposed={"prefill_compute": 0.05})
+        for n in range(60)
+    ]
+    insert(store, [*fast, slow("seen", 3, "observed"), slow("worked-out", 4, "derived")])
+    client = make_client(Objectives((Objective("fast", 1.0, 0.1),)))
+
+    def sources(evidence: list[dict[str, object]]) -> set[object]:
+        return {item["source"] for item in evidence if item["signal"] == "prefill_compute"}
+
+    one = {name: client.get(f"/api/v1/requests/{name}").json() for name in ("seen", "worked-out")}
+    assert {name: sources(body["verdict"]["evidence"]) for name, body in one.items()} == {
+        "seen": {"observed"},
+        "worked-out": {"derived"},
+    }
+    window = f"from={NOON_NS // 10**9}&to={NOON_NS // 10**9 + 300}"
+    causes = client.get(f"/api/v1/diagnosis?{window}").json()["causes"]
+    assert set().union(*(sources(cause["evidence"]) for cause in causes)) == {"derived"}

@@ -58,6 +58,8 @@ class World:
     superseded: list[tuple[str, float, float]] = field(default_factory=list)
     clocks: list[Any] = field(default_factory=list)
     silent: list[Any] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    """How timelines know each phase."""
     nesting: tuple[int, int] = (0, 0)
 
     def code(self, name: str) -> int:
@@ -229,6 +231,7 @@ class World:
                 "since": np.array([x[1] for x in lost], float),
                 "until": np.array([x[2] for x in lost], float),
             },
+            {(1, phase): source for phase, source in self.sources.items()},
         )
 
     def _levels(self, parts: Mapping[str, int]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from analyzer.verdict.evidence import Evidence, count, median
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Flags, Floats, Outcome
+from analyzer.verdict.tables import Flags, Floats, Outcome
 from analyzer.verdict.vocabulary import Cause
 
 LEAST = 0.2
@@ -28,8 +29,8 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     gone = s.requests.outcome == Outcome.CANCELLED
     return [
         *count("cancelled_requests", gone),
-        *median("prefill_for_departed_clients", fraction(s) * ALL_OF_IT, chosen, "fraction"),
-        *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
+        *median("prefill_for_departed_clients", fraction(s) * ALL_OF_IT, chosen, "fraction", "derived"),
+        *part(s, "prefill_queue", chosen),
     ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from analyzer.verdict.causes.pool_state import prefill_idle
 from analyzer.verdict.evidence import Evidence, count, median
+from analyzer.verdict.quoted import known_by, part
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import PART, Flags, Floats, Index
@@ -140,11 +141,12 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     cold = ratio >= TIMES_LATER
     took = s.transfers.seconds
     usual = took[np.isfinite(took) & ~cold]
+    moved = known_by(s, "kv_transfer", chosen)
     return [
         *count("first_uses", cold, "transfers"),
-        *median("first_transfer", took, cold),
-        *median("later_transfers", usual, np.ones(len(usual), bool)),
-        *median("prefill_compute", s.exposed[:, PART["prefill_compute"]], chosen),
+        *median("first_transfer", took, cold, "s", moved),
+        *median("later_transfers", usual, np.ones(len(usual), bool), "s", moved),
+        *part(s, "prefill_compute", chosen),
     ]
 
 

@@ -4,9 +4,10 @@ import numpy as np
 
 from analyzer.verdict.causes.pool_state import enough_alone, siblings_idle
 from analyzer.verdict.evidence import Evidence, median
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Flags, Floats
+from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
 
@@ -34,7 +35,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     worker = s.decode_worker
     middle = (since + until) / 2
     return [
-        *median("decode_queue", s.exposed[:, PART["decode_queue"]], chosen),
+        *part(s, "decode_queue", chosen),
         *median("decode.kv_used_fraction", s.pools.kv_used(worker, until), chosen, "fraction"),
         *median("decode.running", s.pools.readings.read("running", worker, middle), chosen, "requests"),
         *median(
@@ -44,7 +45,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
             "requests",
             "derived",
         ),
-        *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
+        *part(s, "prefill_queue", chosen),
     ]
 
 

@@ -40,7 +40,9 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     total = float(np.nansum(r.input_tokens))
     overlap = s.pools.decode_local_prompts.mean(s.decode_worker, since, until)
     return [
-        *number("decode.local_prompt_tokens", float(local.sum()) / total if total else None, "fraction"),
+        *number(
+            "decode.local_prompt_tokens", float(local.sum()) / total if total else None, "fraction", "derived"
+        ),
         *number("requests_recomputed", float((local > 0).sum()), "requests"),
         *median("stream.beside_recompute", overlap, chosen, "fraction", "derived"),
         *median("tpot", s.of(r.tpot), chosen),

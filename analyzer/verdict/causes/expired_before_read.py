@@ -46,7 +46,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     return [
         *count("late_reads", s.ledger.late_read, "hand-offs"),
         *median("lease", s.of_hand_off(t.lease_end - t.published), chosen & late(s)),
-        *median("published_until_read", s.of_hand_off(waited), chosen & late(s)),
+        *median("published_until_read", s.of_hand_off(waited), chosen & late(s), "s", "derived"),
     ]
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from analyzer.verdict.evidence import Evidence, median
+from analyzer.verdict.evidence import Evidence
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, everything
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import PART, Flags, Floats
@@ -26,7 +27,7 @@ def gap(s: Situation) -> Floats:
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """Each part of the hand-over beside the transfer itself."""
     parts = ("kv_publish", "decode_queue", "kv_import", "first_decode_step", "kv_transfer")
-    return [item for part in parts for item in median(part, s.exposed[:, PART[part]], chosen)]
+    return [item for name in parts for item in part(s, name, chosen)]
 
 
 RULE = Rule(

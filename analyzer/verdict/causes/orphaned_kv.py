@@ -130,10 +130,14 @@ def explain(s: Situation, chosen: Flags, kind: str, on_decode: bool) -> list[Evi
     held = (s.ledger.until - s.ledger.since)[rows]
     return [
         *count("orphaned_hand_offs", rows, "hand-offs"),
-        *number("held", float(np.median(held)) if len(held) else None, "s"),
+        *number("held", float(np.median(held)) if len(held) else None, "s", "derived"),
         *number("orphaned_bytes", float(np.nansum(s.ledger.bytes[rows])), "bytes"),
         *median(
-            f"{side}.cache_filled_by_orphans", filled(s, workers, since, until, on_decode), chosen, "fraction"
+            f"{side}.cache_filled_by_orphans",
+            filled(s, workers, since, until, on_decode),
+            chosen,
+            "fraction",
+            "derived",
         ),
         *median(
             f"{side}.kv_used_fraction", s.pools.kv_used(workers, np.nan_to_num(until)), chosen, "fraction"

@@ -4,6 +4,7 @@ import numpy as np
 
 from analyzer.signals.counters import total
 from analyzer.verdict.evidence import Evidence, count, median, number
+from analyzer.verdict.quoted import known_by
 from analyzer.verdict.rule import Rule, everything, where
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Flags, Floats
@@ -24,7 +25,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     counted = [item for item in s.loaded.increases if item.signal == "preemptions_total"]
     return [
         *count("preempted_requests", s.requests.preempted > 0),
-        *median("preempted", aside, chosen & (aside > 0)),
+        *median("preempted", aside, chosen & (aside > 0), "s", known_by(s, "preempted", chosen)),
         *median("decode.kv_used_fraction", s.pools.kv_used(s.decode_worker, until), chosen, "fraction"),
         *number("preemptions_total", total(counted), "preemptions"),
     ]

@@ -16,9 +16,10 @@ from analyzer.verdict.causes.pool_state import (
     siblings_with_room,
 )
 from analyzer.verdict.evidence import Evidence, median, number
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Flags, Floats
+from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
 
@@ -55,10 +56,10 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     depth = s.pools.prefill_waiting.mean(s.prefill_worker, since, until)
     decode = s.decode_worker
     return [
-        *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
+        *part(s, "prefill_queue", chosen),
         *median("prefill.queue_depth", depth, chosen, "requests", "derived"),
-        *median("prefill_compute", s.exposed[:, PART["prefill_compute"]], chosen),
-        *median("decode_queue", s.exposed[:, PART["decode_queue"]], chosen),
+        *part(s, "prefill_compute", chosen),
+        *part(s, "decode_queue", chosen),
         *median("decode.kv_used_fraction", s.pools.kv_used(decode, until), chosen, "fraction"),
     ]
 
@@ -69,7 +70,7 @@ def explain_skew(s: Situation, chosen: Flags) -> list[Evidence]:
     own = s.pools.prefill_waiting.mean(s.prefill_worker, since, until)
     workers = s.pools.prefill_workers
     return [
-        *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
+        *part(s, "prefill_queue", chosen),
         *median("worker.queue_depth", own, chosen, "requests", "derived"),
         *number("prefill.workers", float(len(workers)), "workers"),
         *number("workers_of_these_requests", float(len(np.unique(s.prefill_worker[chosen]))), "workers"),

@@ -4,9 +4,10 @@ import numpy as np
 
 from analyzer.verdict.causes.cancelled import ALL_OF_IT, LEAST
 from analyzer.verdict.evidence import Evidence, median
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, everything
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Flags, Floats
+from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
 
@@ -23,7 +24,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """Attempts and the time lost."""
     return [
         *median("attempts", s.of(s.requests.attempts).astype(float), chosen, "attempts"),
-        *median("retry", s.exposed[:, PART["retry"]], chosen),
+        *part(s, "retry", chosen),
     ]
 
 

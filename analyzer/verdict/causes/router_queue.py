@@ -1,9 +1,10 @@
 """Time before dispatch, while prefill could have taken the request."""
 
-from analyzer.verdict.evidence import Evidence, median, number
+from analyzer.verdict.evidence import Evidence, number
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, everything
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Flags
+from analyzer.verdict.tables import Flags
 from analyzer.verdict.vocabulary import Cause
 
 
@@ -11,8 +12,8 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """How long requests waited before dispatch, and afterwards for prefill."""
     running = s.pools.readings.pool_mean("running", s.pools.prefill_workers.tolist())
     return [
-        *median("router_queue", s.exposed[:, PART["router_queue"]], chosen),
-        *median("prefill_queue", s.exposed[:, PART["prefill_queue"]], chosen),
+        *part(s, "router_queue", chosen),
+        *part(s, "prefill_queue", chosen),
         *number("prefill.running", running, "requests"),
     ]
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from analyzer.verdict.evidence import Evidence, median
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, everything
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import PART, Flags, Floats
@@ -20,7 +21,7 @@ def stalled(s: Situation) -> Floats:
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """How long the token took to leave, and for how long nobody read."""
     return [
-        *median("network_streaming", s.exposed[:, PART["network_streaming"]], chosen),
+        *part(s, "network_streaming", chosen),
         *median("stream.stalled", s.of(s.requests.stalled), chosen),
     ]
 

@@ -1,16 +1,17 @@
 """Rendering and tokenising the prompt takes long, wherever it is done."""
 
 from analyzer.verdict.evidence import Evidence, median
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, everything
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Flags
+from analyzer.verdict.tables import Flags
 from analyzer.verdict.vocabulary import Cause
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """Time and prompt length."""
     return [
-        *median("tokenize", s.exposed[:, PART["tokenize"]], chosen),
+        *part(s, "tokenize", chosen),
         *median("input_tokens", s.of(s.requests.input_tokens), chosen, "tokens"),
     ]
 

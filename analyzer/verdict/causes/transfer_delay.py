@@ -8,6 +8,7 @@ import numpy as np
 
 from analyzer.verdict.causes import link
 from analyzer.verdict.evidence import Evidence, median, number
+from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation, faster_path
 from analyzer.verdict.tables import PART, Flags, Floats
@@ -61,7 +62,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """Time, bytes and rate beside what is expected."""
     t = s.transfers
     return [
-        *median("kv_transfer", s.exposed[:, PART["kv_transfer"]], chosen),
+        *part(s, "kv_transfer", chosen),
         *median("kv_transfer.expected", s.of_hand_off(s.moving.expected), chosen, "s", str(s.moving.source)),
         *median("kv.bytes", s.of_hand_off(t.bytes), chosen, "bytes"),
         *median("kv.rate", s.of_hand_off(t.bytes / t.seconds / 1e9), chosen, "GB/s", "derived"),
@@ -73,7 +74,7 @@ def explain_redundant(s: Situation, chosen: Flags) -> list[Evidence]:
     """How much was already there."""
     t = s.transfers
     share = s.of_hand_off(t.already_held_tokens / t.tokens)
-    return [*median("kv.already_held", share, chosen, "fraction"), *explain(s, chosen)]
+    return [*median("kv.already_held", share, chosen, "fraction", "derived"), *explain(s, chosen)]
 
 
 def explain_small_blocks(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -81,7 +82,7 @@ def explain_small_blocks(s: Situation, chosen: Flags) -> list[Evidence]:
     t = s.transfers
     share, _ = link.posting(s)
     return [
-        *median("kv.post_share", s.of_hand_off(share), chosen, "fraction"),
+        *median("kv.post_share", s.of_hand_off(share), chosen, "fraction", "derived"),
         *median("kv.descriptors", s.of_hand_off(t.descriptors), chosen, "descriptors"),
         *median(
             "kv.bytes_per_descriptor", s.of_hand_off(t.bytes / t.descriptors), chosen, "bytes", "derived"

@@ -127,7 +127,7 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
                 "warning",
                 detail,
                 None,
-                number("reported_over_true", ratio, "ratio"),
+                number("reported_over_true", ratio, "ratio", "derived"),
             )
     return None
 

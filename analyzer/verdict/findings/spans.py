@@ -49,7 +49,11 @@ def unattributed_gap(s: Situation, _: Attribution) -> Finding | None:
     middle = float(np.median(gap[large]))
     detail = f"{middle:.2f} s of TTFT (median of {int(large.sum())} requests) {where} is covered by no span"
     return Finding(
-        "unattributed_gap", "warning", detail, int(large.sum()), number("unattributed", middle, "s")
+        "unattributed_gap",
+        "warning",
+        detail,
+        int(large.sum()),
+        number("unattributed", middle, "s", "derived"),
     )
 
 
