@@ -64,10 +64,6 @@ class Reader:
             raise Forbidden(f"tenant: this token reads {self.tenant!r} only", "tenant")
         return self.tenant
 
-    def sees(self, tenant: str) -> bool:
-        """Whether a request of `tenant` may be shown."""
-        return self.tenant in (None, tenant)
-
 
 class Readers:
     """Tells callers by their tokens. Where no token lets anyone read, everyone may: REST is on loopback."""

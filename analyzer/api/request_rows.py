@@ -60,10 +60,13 @@ def page(
     return Page(facts(store, shown), next_cursor, total)
 
 
-def matching(store: Rows, objectives: Objectives, request_id: str) -> list[Row]:
-    """Requests that bear the id as key, request id, client request id or trace id; a key matches alone."""
+def matching(store: Rows, objectives: Objectives, request_id: str, tenant: str = "") -> list[Row]:
+    """Requests that bear the id as key, request id, client request id or trace id; a key matches alone.
+
+    tenant: whose requests alone; empty: everyone's.
+    """
     hex_id = request_id.lower() if _HEX_ID.fullmatch(request_id.lower()) else _NO_ID
-    params: dict[str, Any] = {"id": request_id, "hex_id": hex_id, "limit": MAX_MATCHES}
+    params: dict[str, Any] = {"id": request_id, "hex_id": hex_id, "tenant": tenant, "limit": MAX_MATCHES}
     found = store.rows(read_sql(__file__, "requests_match"), params)
     found = [row for row in found if row["by_key"]] or found
     if not found:

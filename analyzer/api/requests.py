@@ -74,8 +74,7 @@ def one_request(
     """Find one request by any of its ids, whenever it was; of the common parameters the objective counts."""
     if "\0" in id_:
         raise BadParameter("id: must not contain NUL", "id")
-    found = request_rows.matching(services.store, asked.objectives, id_)
-    rows = [row for row in found if asking.sees(row["tenant"])]
+    rows = request_rows.matching(services.store, asked.objectives, id_, asking.tenant or "")
     if not rows:
         raise NotFound(f"no request with key, request id, client request id or trace id {id_[:128]!r}", "id")
     if len(rows) == 1:

@@ -189,7 +189,7 @@ class Assembler:
         self._spans.read(after, upto)
         self._do("batch_traces", window)
         decisions = self._naming.name(upto)
-        self._decided = {key for key, _, _ in decisions.traces.values()} if decisions else set()
+        self._decided = {key for _, key in decisions.pairs} if decisions else set()
         self._rebuild(upto)
         self._look_back()
         self._correct_clocks(upto)

@@ -1,15 +1,17 @@
 """Which request each trace, and in shared traces each span, belongs to: the decisions that need thought.
 
 Most traces are one request and are named in SQL. This module decides the rest: traces that hold several
-requests,
-and names that several traces share. It is a pure function of plain values; the store is read and written
-elsewhere.
+requests, and names that several traces share. What different tenants sent is never joined. It is a pure
+function of plain values; the store is read and written elsewhere.
 """
 
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from analyzer.assemble.legs import Legs, Part
+from analyzer.assemble.tenants import by_tenant, several
 
 SLACK_NS = 600 * 1_000_000_000
 """How far apart (nanoseconds) two legs without a request span may lie and still be taken for one request."""
@@ -27,6 +29,8 @@ class Span:
     end_ns: int
     root: bool = False
     ids: tuple[str, ...] = ()
+    tenant: str = ""
+    """Whose it is: its process's tenant, else what it says itself."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Known:
 
     key: bytes
     first_bucket: int
+    tenant: str = ""
+    """Of a name: whose spans bore it."""
 
 
 @dataclass
@@ -43,8 +49,10 @@ class Decisions:
 
     traces: dict[bytes, tuple[bytes, int, str]] = field(default_factory=dict)
     """Trace id → (request key, first bucket, rule)."""
-    names: dict[str, tuple[bytes, int, bytes]] = field(default_factory=dict)
-    """Request id → (request key, first bucket, the trace that brought it)."""
+    tenants: dict[bytes, str] = field(default_factory=dict)
+    """Trace id → whose it is; without those that hold several requests."""
+    names: dict[tuple[str, str], tuple[bytes, int, bytes]] = field(default_factory=dict)
+    """(request id, tenant) → (request key, first bucket, the trace that brought it)."""
     owners: dict[tuple[bytes, bytes, int], bytes] = field(default_factory=dict)
     """(trace, span, resource) → request key, for traces that hold several requests; empty bytes: unjoined."""
     further: set[tuple[bytes, bytes, int]] = field(default_factory=set)
@@ -54,34 +62,63 @@ class Decisions:
     merged: set[tuple[bytes, int]] = field(default_factory=set)
     """Keys (with their first bucket) that turned out to be another request."""
 
+    @property
+    def pairs(self) -> set[tuple[bytes, bytes]]:
+        """Each trace with each request decided on that has spans in it."""
+        owned = {(trace, key) for (trace, _, _), key in self.owners.items() if key}
+        return owned | {(trace, key) for trace, (key, _, _) in self.traces.items()}
+
 
 def decide(
     spans: Iterable[Span],
     traces: Mapping[bytes, Known],
-    names: Mapping[str, Known],
+    names: Mapping[str, Sequence[Known]],
     rooted: Mapping[bytes, bool],
 ) -> Decisions:
     """Decide the request of every trace in `spans` (all spans of each such trace, from the start).
 
     traces, names: what is already on record for them. rooted: for keys on record, whether that request has
-    its
-    request span. Order of arrival does not change which spans end up together, only which key names them.
+    its request span. Order of arrival does not change which spans end up together, only which key names them.
     """
     by_trace: dict[bytes, list[Span]] = defaultdict(list)
     for span in spans:
         by_trace[span.trace_id].append(span)
     decisions = Decisions()
     single: dict[bytes, list[Span]] = {}
-    for trace_id, members in sorted(
-        by_trace.items(), key=lambda item: (min(s.start_ns for s in item[1]), item[0])
-    ):
+    parts: dict[bytes, Part] = {}
+    for leg, part, members in _legs(by_trace):
+        trace_id = members[0].trace_id
+        known = traces.get(trace_id)
+        bucket = known.first_bucket if known else _minute(_start(by_trace[trace_id]))
         roots, inner = _outermost(members)
+        if part or len(roots) > 1:
+            decisions.traces[trace_id] = (trace_id, bucket, "shared_trace")
+            decisions.merged |= {(leg, bucket)} if part and len(roots) > 1 else set()
+            decisions.merged |= (
+                {(known.key, known.first_bucket)} if known and known.key == trace_id else set()
+            )
         if len(roots) > 1:
-            _split(trace_id, members, roots, inner, traces.get(trace_id), decisions)
+            _split(trace_id, members, roots, inner, bucket, decisions)
         else:
-            single[trace_id] = members
-    _join(single, traces, names, rooted, decisions)
+            single[leg] = members
+            parts |= {leg: Part(trace_id, bucket)} if part else {}
+    _join(single, parts, traces, names, rooted, decisions)
     return decisions
+
+
+def _legs(by_trace: Mapping[bytes, list[Span]]) -> list[tuple[bytes, bool, list[Span]]]:
+    """Key, whether it is only a part, and spans of every trace, or of each tenant's part of one, by start."""
+    found = []
+    for trace_id, members in by_trace.items():
+        of_tenants = by_tenant(members)
+        part = len(of_tenants) > 1
+        for tenant, spans in of_tenants.items():
+            found.append((split_key(trace_id, b"", tenant) if part else trace_id, part, spans))
+    return sorted(found, key=lambda leg: (_start(leg[2]), leg[2][0].trace_id, leg[0]))
+
+
+def _start(members: Iterable[Span]) -> int:
+    return min(span.start_ns for span in members)
 
 
 def _roots(members: Sequence[Span]) -> list[Span]:
@@ -123,14 +160,15 @@ def _split(
     members: Sequence[Span],
     roots: list[Span],
     inner: list[tuple[Span, Span]],
-    known: Known | None,
+    bucket: int,
     out: Decisions,
 ) -> None:
     """One trace, several requests: by request id, else by the chain of parents, else by time when only
     one fits.
     """
-    bucket = known.first_bucket if known else _minute(min(span.start_ns for span in members))
-    keys = {(root.span_id, root.resource_id): split_key(trace_id, root.span_id) for root in roots}
+    keys = {
+        (root.span_id, root.resource_id): split_key(trace_id, root.span_id, root.tenant) for root in roots
+    }
     by_id = {name: keys[root.span_id, root.resource_id] for root in roots for name in root.ids}
     parents = {span.span_id: span.parent_id for span in members}
     root_ids = {root.span_id: keys[root.span_id, root.resource_id] for root in roots}
@@ -145,14 +183,12 @@ def _split(
             fitting = [root for root in roots if root.start_ns <= span.start_ns <= root.end_ns]
             key = keys[fitting[0].span_id, fitting[0].resource_id] if len(fitting) == 1 else b""
         out.owners[trace_id, span.span_id, span.resource_id] = key
-    out.traces[trace_id] = (trace_id, bucket, "shared_trace")
-    if known and known.key == trace_id:
-        out.merged.add((known.key, known.first_bucket))
+    tenant = max(span.tenant for span in members)
     for root in roots:
         key = keys[root.span_id, root.resource_id]
         out.further.add((key, trace_id, bucket))
         for name in root.ids:
-            out.names.setdefault(name, (key, bucket, trace_id))
+            out.names.setdefault((name, tenant), (key, bucket, trace_id))
 
 
 def _enclosing(at: bytes, parents: Mapping[bytes, bytes], wanted: Container[bytes]) -> bytes:
@@ -166,104 +202,129 @@ def _enclosing(at: bytes, parents: Mapping[bytes, bytes], wanted: Container[byte
     return b""
 
 
-class _Legs:
-    """Traces with at most one request span, grouped into requests (a union of sets, each with a leader)."""
-
-    def __init__(self, traces: Mapping[bytes, list[Span]]):
-        self.traces = traces
-        self.rooted = {trace: any(span.root for span in spans) for trace, spans in traces.items()}
-        self.rule = dict.fromkeys(traces, "trace_id")
-        self._parent = {trace: trace for trace in traces}
-        self.carriers: dict[str, list[bytes]] = defaultdict(list)
-        for trace, spans in traces.items():
-            for name in sorted({name for span in spans for name in span.ids}):
-                self.carriers[name].append(trace)
-
-    def leader(self, trace: bytes) -> bytes:
-        while self._parent[trace] != trace:
-            trace = self._parent[trace]
-        return trace
-
-    def unite(self, trace: bytes, target: bytes) -> None:
-        one, other = self.leader(target), self.leader(trace)
-        if one == other:
-            return
-        self._parent[other] = one
-        self.rooted[one] = self.rooted[one] or self.rooted[other]
-        self.rule[trace] = self.rule[target] = "request_id"
-
-    def groups(self) -> Iterable[list[bytes]]:
-        found: dict[bytes, list[bytes]] = defaultdict(list)
-        for trace in self.traces:
-            found[self.leader(trace)].append(trace)
-        return found.values()
-
-
 def _join(
     single: Mapping[bytes, list[Span]],
+    parts: Mapping[bytes, Part],
     traces: Mapping[bytes, Known],
-    names: Mapping[str, Known],
+    names: Mapping[str, Sequence[Known]],
     rooted: Mapping[bytes, bool],
     out: Decisions,
 ) -> None:
-    """Traces with one request span or none: those that share an id are one request, unless ids collide."""
-    legs = _Legs(single)
+    """Traces, and parts of such, with one request span or none: those that share an id are one request,
+    unless ids collide.
+    """
+    legs = Legs(single, parts)
     for _, members in sorted(legs.carriers.items()):
-        homes = sorted({legs.leader(trace) for trace in members if legs.rooted[legs.leader(trace)]})
-        for trace in members:
-            if legs.rooted[legs.leader(trace)]:
+        crowded = several(legs.own[leg] for leg in members)
+        homes = sorted({legs.leader(leg) for leg in members if legs.rooted[legs.leader(leg)]})
+        for leg in members:
+            if legs.rooted[legs.leader(leg)]:
                 continue
-            target = _home(trace, homes, members, single)
+            near = [other for other in members if legs.may_join(leg, other, crowded)]
+            fitting = [
+                home for home in homes if legs.may_join(leg, home, crowded and legs.tenant_of(leg) != "")
+            ]
+            target = _home(leg, fitting, near, single)
             if target is not None:
-                legs.unite(trace, target)
-    split = {name: Known(key, bucket) for name, (key, bucket, _) in out.names.items()}
-    adopted = _adopted(
-        legs, {**names, **split}, {**rooted, **dict.fromkeys((k.key for k in split.values()), True)}
-    )
+                legs.unite(leg, target)
+    adopted = _adopted(legs, _on_record(names, out), {**rooted, **dict.fromkeys(_split_keys(out), True)})
+    kept: dict[bytes, str] = dict.fromkeys(out.traces, "")
     for members in legs.groups():
-        chosen = adopted.get(legs.leader(members[0])) or _key(members, single, traces)
-        for trace in members:
-            out.traces[trace] = (chosen.key, chosen.first_bucket, legs.rule[trace])
-            if len(members) > 1 or chosen.key != trace:
-                out.further.add((chosen.key, trace, chosen.first_bucket))
-                out.further.add((chosen.key, chosen.key, chosen.first_bucket))
-            for name in (name for span in single[trace] for name in span.ids):
-                out.names.setdefault(name, (chosen.key, chosen.first_bucket, trace))
-    kept = {key for key, _, _ in out.traces.values()}
+        leader = legs.leader(members[0])
+        chosen = adopted.get(leader) or _key(members, legs, traces)
+        if several((kept.get(chosen.key, ""), legs.tenant_of(leader))):
+            chosen = Known(members[0], _minute(_start(single[members[0]])))
+        kept[chosen.key] = legs.tenant_of(leader) or kept.get(chosen.key, "")
+        buckets = {chosen.first_bucket, *(parts[leg].first_bucket for leg in members if leg in parts)}
+        for leg in members:
+            _name(leg, chosen.key, sorted(buckets), legs, alone=len(members) == 1, out=out)
     out.merged |= {
-        (old.key, old.first_bucket) for trace in single if (old := traces.get(trace)) and old.key not in kept
+        (old.key, old.first_bucket) for leg in single if (old := traces.get(leg)) and old.key not in kept
     }
 
 
-def _key(
-    members: Sequence[bytes], single: Mapping[bytes, list[Span]], traces: Mapping[bytes, Known]
-) -> Known:
-    """The key of a group: the oldest on record, but none that names a trace of another group."""
+def _name(leg: bytes, key: bytes, buckets: Sequence[int], legs: Legs, alone: bool, out: Decisions) -> None:
+    """Write down which request a trace, or a part of one, belongs to.
+
+    buckets: those of the shared traces it has a part in. The first is the request's; it is found by each.
+    """
+    part, trace = legs.parts.get(leg), leg
+    if part:
+        trace = part.trace_id
+        for span in legs.traces[leg]:
+            out.owners[trace, span.span_id, span.resource_id] = key
+        if key != leg:
+            out.merged.add((leg, part.first_bucket))
+        out.merged |= {(key, bucket) for bucket in buckets[1:]}
+    else:
+        out.traces[trace] = (key, buckets[0], legs.rule[leg])
+        out.tenants[trace] = legs.own[leg]
+    if part or not alone or key != trace:
+        out.further |= {(key, one, bucket) for one in (trace, key) for bucket in buckets}
+    for name in (name for span in legs.traces[leg] for name in span.ids):
+        out.names.setdefault((name, legs.own[leg]), (key, buckets[0], trace))
+
+
+def _split_keys(out: Decisions) -> set[bytes]:
+    return {key for key, _, _ in out.names.values()}
+
+
+def _on_record(names: Mapping[str, Sequence[Known]], out: Decisions) -> dict[str, list[Known]]:
+    """What names stand for: the requests just found in shared traces, then what is on record, but for those
+    that are requests no longer.
+    """
+    found: dict[str, list[Known]] = defaultdict(list)
+    for (name, tenant), (key, bucket, _) in out.names.items():
+        found[name].append(Known(key, bucket, tenant))
+    for name, recorded in names.items():
+        split = {known.tenant for known in found[name]}
+        found[name] += [k for k in recorded if k.key not in out.traces and k.tenant not in split]
+    return found
+
+
+def _key(members: Sequence[bytes], legs: Legs, traces: Mapping[bytes, Known]) -> Known:
+    """The key of a group: that of its part of a shared trace, which is the same whatever came first; else the
+    oldest on record, but none that names a trace of another group.
+    """
+    part = next((leg for leg in members if leg in legs.parts), None)
+    if part is not None:
+        return Known(part, legs.parts[part].first_bucket)
     recorded = [
         traces[trace]
         for trace in members
-        if trace in traces and (traces[trace].key in members or traces[trace].key not in single)
+        if trace in traces and (traces[trace].key in members or traces[trace].key not in legs.traces)
     ]
     if recorded:
         return min(recorded, key=lambda known: (known.first_bucket, known.key))
-    return Known(members[0], _minute(min(span.start_ns for span in single[members[0]])))
+    return Known(members[0], _minute(_start(legs.traces[members[0]])))
 
 
-def _adopted(legs: _Legs, names: Mapping[str, Known], rooted: Mapping[bytes, bool]) -> dict[bytes, Known]:
+def _adopted(
+    legs: Legs, names: Mapping[str, Sequence[Known]], rooted: Mapping[bytes, bool]
+) -> dict[bytes, Known]:
     """Keys that groups (by leader) take from requests whose traces are not before us, or are shared."""
     adopted: dict[bytes, Known] = {}
+    whose: dict[bytes, str] = {}
     for name, members in sorted(legs.carriers.items()):
-        known = names.get(name)
-        if known is None or known.key in legs.traces:
-            continue
-        for trace in members:
-            one = legs.leader(trace)
-            recorded_root = rooted.get(known.key, False)
-            if one in adopted or (legs.rooted[one] and recorded_root):
+        known = [k for k in names.get(name, ()) if k.key not in legs.traces]
+        crowded = several([*(k.tenant for k in known), *(legs.own[leg] for leg in members)])
+        for leg in members if known else ():
+            one = legs.leader(leg)
+            if one in adopted:
                 continue
-            adopted[one] = known
-            legs.rooted[one] = legs.rooted[one] or recorded_root
-            legs.rule[trace] = "request_id"
+            mine = legs.tenant_of(one)
+            fitting = [
+                k
+                for k in known
+                if (k.tenant == mine or (not crowded and "" in (k.tenant, mine)))
+                and not (legs.rooted[one] and rooted.get(k.key, False))
+                and not several((whose.get(k.key, ""), mine))
+            ]
+            if not fitting:
+                continue
+            adopted[one] = chosen = min(fitting, key=lambda k: (k.tenant != mine, k.first_bucket, k.key))
+            whose[chosen.key] = mine or chosen.tenant or whose.get(chosen.key, "")
+            legs.adopt(leg, rooted.get(chosen.key, False), chosen.tenant)
     return adopted
 
 
@@ -271,7 +332,7 @@ def _home(
     trace_id: bytes, rooted: Sequence[bytes], members: Sequence[bytes], single: Mapping[bytes, list[Span]]
 ) -> bytes | None:
     """The trace that a leg without a request span belongs to, or None when that cannot be told."""
-    start = min(span.start_ns for span in single[trace_id])
+    start = _start(single[trace_id])
     if len(rooted) == 1:
         return rooted[0]
     if rooted:
@@ -281,14 +342,17 @@ def _home(
             if any(span.root and span.start_ns <= start <= span.end_ns for span in single[other])
         ]
         return around[0] if len(around) == 1 else None
-    first = min(members, key=lambda other: (min(span.start_ns for span in single[other]), other))
+    first = min(members, key=lambda other: _start(single[other]))
     near = start - max(span.end_ns for span in single[first]) <= SLACK_NS
     return first if first != trace_id and near else None
 
 
-def split_key(trace_id: bytes, root_span_id: bytes) -> bytes:
-    """Key (16 bytes) of one of several requests in a trace; the same whatever the order of arrival."""
-    return hashlib.blake2b(trace_id + root_span_id, digest_size=16).digest()
+def split_key(trace_id: bytes, root_span_id: bytes, tenant: str = "") -> bytes:
+    """Key (16 bytes) of one of several requests in a trace; the same whatever the order of arrival.
+
+    root_span_id: empty for what a tenant has of a trace that others use as well.
+    """
+    return hashlib.blake2b(trace_id + root_span_id + tenant.encode(), digest_size=16).digest()
 
 
 def _minute(ns: int) -> int:

@@ -4,7 +4,7 @@ A trace is its own request until something says otherwise. What that takes to de
 the step's traces and those on record are brought before it, and its word is written down.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,18 +38,25 @@ class Naming:
         self._record(decisions, upto)
         return decisions
 
-    def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, object]]) -> set[bytes]:
-        """Put the traces on record of the requests in question beside the step's own, to decide on all."""
+    def _recall(self, undecided: set[bytes], conflicts: Sequence[dict[str, Any]]) -> set[bytes]:
+        """Put the traces on record of the requests in question beside the step's own, to decide on all.
+
+        Returns those, and the step's own that are of the same requests.
+        """
         recalled: set[bytes] = set()
         asked: dict[bytes, datetime] = {}
-        asking = {bytes(row["known_key"]): row["known_first_bucket"] for row in conflicts}  # type: ignore[call-overload]
-        asking.pop(bytes(16), None)
+        asking = {
+            bytes(key): bucket
+            for row in conflicts
+            for key, bucket in zip(row["known_keys"], row["known_first_buckets"], strict=True)
+        }
         while True:
-            for row in self._scratch.rows("SELECT * FROM {scratch:Identifier}.batch_traces WHERE known"):
+            known = self._scratch.rows("SELECT * FROM {scratch:Identifier}.batch_traces WHERE known")
+            for row in known:
                 if row["trace_id"] in undecided or row["trace_id"] in recalled:
                     asking[row["known_key"]] = row["known_first_bucket"]
             if asking.keys() <= asked.keys():
-                return recalled
+                return recalled | {row["trace_id"] for row in known if row["known_key"] in asked}
             asked |= asking
             near = {
                 _seconds(bucket) // 600 * 600 + shift for bucket in asked.values() for shift in (-600, 0, 600)
@@ -76,22 +83,18 @@ class Naming:
                 minutes.update(row["minutes"], row["known_minutes"])
                 if row["known"]:
                     traces[row["trace_id"]] = Known(row["known_key"], _seconds(row["known_first_bucket"]))
-        names = {
-            row["id"]: Known(row["known_key"], _seconds(row["known_first_bucket"]))
-            for row in conflicts
-            if any(row["known_key"])
-        }
+        names = {row["id"]: _known(row) for row in conflicts}
         spans = [
             Span(
                 row["trace_id"], row["span_id"], row["parent_id"], row["resource_id"], row["start_ns"],
-                row["end_ns"], bool(row["root"]), tuple(row["ids"]),
+                row["end_ns"], bool(row["root"]), tuple(row["ids"]), row["tenant"],
             )
             for row in self._store.rows(
                 read_sql(__file__, "sql/undecided_spans"),
                 {"traces": [trace.hex() for trace in sorted(undecided)], "minutes": sorted(minutes)},
             )
         ]  # fmt: skip
-        rooted = self._rooted({*traces.values(), *names.values()})
+        rooted = self._rooted({*traces.values(), *(known for of_name in names.values() for known in of_name)})
         return decide(spans, traces, names, rooted)
 
     def _rooted(self, known: set[Known]) -> dict[bytes, bool]:
@@ -113,28 +116,23 @@ class Naming:
             bucket = _bucket(row)
             root = row["known_root"] if any(row["known_root"]) else (row["roots"] or [no_root])[0]
             minutes = sorted({*row["minutes"], *row["known_minutes"]})
-            rows.append([bucket, 0, trace, key, _time(first_bucket), root, trace, minutes, rule, upto])
-        for name, (key, first_bucket, trace) in decisions.names.items():
-            bucket = _ten_minutes(batch[trace]["start_ns"])
+            tenant = decisions.tenants.get(trace, "")
             rows.append(
-                [
-                    bucket,
-                    1,
-                    _name_hash(self._store, name),
-                    key,
-                    _time(first_bucket),
-                    no_root,
-                    trace,
-                    [],
-                    "request_id",
-                    upto,
-                ]
+                [bucket, 0, trace, key, _time(first_bucket), root, trace, minutes, rule, tenant, upto]
+            )
+        aliases = _aliases(self._store, (name for name, _ in decisions.names))
+        for (name, tenant), (key, first_bucket, trace) in decisions.names.items():
+            bucket, alias = _ten_minutes(batch[trace]["start_ns"]), aliases[name]
+            # by its key where two tenants bring one name in one trace, or the rows would replace each other
+            brought = key if decisions.traces[trace][2] == "shared_trace" else trace
+            rows.append(
+                [bucket, 1, alias, key, _time(first_bucket), no_root, brought, [], "request_id", tenant, upto]
             )
         for key, trace, first_bucket in decisions.further:
             bucket = _ten_minutes(first_bucket * 1_000_000_000)
             # where the trace's own name is kept: far off, when its clock is
             at = [_bucket(batch[trace])] if trace in batch else []
-            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, at, "", upto])
+            rows.append([bucket, 2, key, key, _time(first_bucket), no_root, trace, at, "", "", upto])
         self._store.insert(
             "identity",
             rows,
@@ -148,6 +146,7 @@ class Naming:
                 "trace_id",
                 "minutes",
                 "rule",
+                "tenant",
                 "version",
             ],
         )
@@ -168,10 +167,16 @@ class Naming:
         self._scratch.command(read_sql(__file__, f"sql/{name}"), params)
 
 
-def _name_hash(store: Store, name: str) -> bytes:
-    return bytes(
-        store.query("SELECT reinterpretAsFixedString(sipHash128({name:String}))", {"name": name})[0][0]
-    )
+def _known(conflict: dict[str, Any]) -> list[Known]:
+    """The requests that a name stands for on record."""
+    columns = (conflict[f"known_{column}"] for column in ("keys", "first_buckets", "tenants"))
+    return [Known(bytes(key), _seconds(at), tenant) for key, at, tenant in zip(*columns, strict=True)]
+
+
+def _aliases(store: Store, names: Iterable[str]) -> dict[str, bytes]:
+    """What names are on record as."""
+    sql = "SELECT arrayJoin({names:Array(String)}) AS name, reinterpretAsFixedString(sipHash128(name))"
+    return {str(name): bytes(alias) for name, alias in store.query(sql, {"names": sorted(set(names))})}
 
 
 def _bucket(row: dict[str, Any]) -> datetime:

@@ -127,9 +127,9 @@ class SharedAssembler(Assembler):
         decisions = self._naming.name(upto)
         self._still_names()
         if decisions:
-            traces = sorted(decisions.traces)
-            keys = [decisions.traces[trace][0].hex() for trace in traces]
-            self._do("decided", {"upto": upto, "traces": [trace.hex() for trace in traces], "keys": keys})
+            pairs = sorted(decisions.pairs)
+            traces, keys = [trace.hex() for trace, _ in pairs], [key.hex() for _, key in pairs]
+            self._do("decided", {"upto": upto, "traces": traces, "keys": keys})
 
     def _still_names(self) -> None:
         """Raise StoreError when this process stood still so long that another may name requests by now.

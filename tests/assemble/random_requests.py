@@ -43,6 +43,21 @@ class _Trace:
         self.trace_id = rng.randbytes(16)
         self.id = self.trace_id.hex()[:12]
         self.start = DAY_NS + rng.randrange(3600 * 10**9)
+        self.tenant = rng.choice(("acme", "globex"))
+
+    def process(self, pool: str = "") -> Process:
+        """A process: named or not, saying its pool or not, and whose it is or not."""
+        rng = self.rng
+        pairs = [("service.name", f"{pool or 'svc'}-{rng.choice(NAMES)}")]
+        if rng.random() < 0.7:
+            pairs.append(("service.instance.id", f"{rng.choice(NAMES)}:{rng.randrange(3)}"))
+        if pool and rng.random() < 0.8:
+            pairs.append(("pd.pool", pool))
+        if rng.random() < 0.3:
+            pairs.append(("pd.cohort", rng.choice(("a", "b", "コホート"))))
+        if rng.random() < 0.3:
+            pairs.append(("pd.tenant", self.tenant))
+        return Process(tuple(pairs))
 
     def moment(self, early: int = 0, late: int = 40) -> int:
         jitter = self.rng.choice((0, 0, 0, self.rng.randrange(MS)))
@@ -73,25 +88,11 @@ class _Trace:
         )
 
 
-def process(rng: random.Random, pool: str = "") -> Process:
-    """A process: named or not, saying its pool or not."""
-    pairs = [("service.name", f"{pool or 'svc'}-{rng.choice(NAMES)}")]
-    if rng.random() < 0.7:
-        pairs.append(("service.instance.id", f"{rng.choice(NAMES)}:{rng.randrange(3)}"))
-    if pool and rng.random() < 0.8:
-        pairs.append(("pd.pool", pool))
-    if rng.random() < 0.3:
-        pairs.append(("pd.cohort", rng.choice(("a", "b", "コホート"))))
-    if rng.random() < 0.3:
-        pairs.append(("pd.tenant", rng.choice(("acme", "globex"))))
-    return Process(tuple(pairs))
-
-
 def native(rng: random.Random) -> list[Span]:
     """pd.* spans: any phase any number of times, several attempts, several ranks."""
     trace = _Trace(rng)
-    router = process(rng, rng.choice(("router", "router", "")))
-    workers = {pool: [process(rng, pool) for _ in range(2)] for pool in ("prefill", "decode", "colocated")}
+    router = trace.process(rng.choice(("router", "router", "")))
+    workers = {pool: [trace.process(pool) for _ in range(2)] for pool in ("prefill", "decode", "colocated")}
     attempts = rng.choice((1, 1, 1, 2, 3))
     spans = []
     for phase in rng.choices(list(Phase), k=rng.randint(0, 14)):
@@ -143,7 +144,8 @@ def _native_root(trace: _Trace, router: Process) -> Span:
             ("ok", "ok", "ok", "cancelled", "interrupted", "rejected", "invalid", "timeout", "error")
         ),
         "pd.finish_reason": rng.choice(("stop", "length", "error", "abort")),
-        "pd.tenant": "t",
+        # what the process says outranks it
+        "pd.tenant": "t" if router.get("pd.tenant") else trace.tenant,
         "pd.route": "/v1",
         "pd.cohort": "c",
         "gen_ai.conversation.id": "conv",
@@ -173,8 +175,8 @@ def _seconds(rng: random.Random, low: int, high: int) -> str:
 def vllm(rng: random.Random) -> list[Span]:
     """Router and engine spans, with or without those of the traced connector."""
     trace = _Trace(rng)
-    router = process(rng, "")
-    engines = {role: process(rng, rng.choice((role, ""))) for role in ("prefill", "decode")}
+    router = trace.process("")
+    engines = {role: trace.process(rng.choice((role, ""))) for role in ("prefill", "decode")}
     spans = []
     legs = {}
     server = trace.span(
@@ -256,8 +258,8 @@ def _llm_request(trace: _Trace, engine: Process, leg: Span | None) -> Span:
 def dynamo(rng: random.Random) -> list[Span]:
     """Frontend, router and worker spans, and the request trace's record."""
     trace = _Trace(rng)
-    frontend = process(rng, "")
-    workers = {role: process(rng, rng.choice((role, ""))) for role in ("prefill", "decode")}
+    frontend = trace.process("")
+    workers = {role: trace.process(rng.choice((role, ""))) for role in ("prefill", "decode")}
     spans = []
     if rng.random() < 0.85:
         attributes = {
@@ -356,7 +358,7 @@ def dynamo(rng: random.Random) -> list[Span]:
 def sglang(rng: random.Random) -> list[Span]:
     """A gateway that retries, and each attempt's legs: roots, threads of several ranks, nested stages."""
     trace = _Trace(rng)
-    gateway, engine = process(rng, ""), process(rng, rng.choice(("prefill", "decode", "", "")))
+    gateway, engine = trace.process(""), trace.process(rng.choice(("prefill", "decode", "", "")))
     root = _gateway_root(trace, gateway)
     spans = [root if rng.random() < 0.85 else trace.span("other", gateway, *trace.stretch())]
     rooms = [f"0x{rng.randrange(1 << 63):x}" for _ in range(rng.choice((1, 1, 2, 3)))]

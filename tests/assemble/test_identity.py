@@ -1,4 +1,7 @@
-from hypothesis import given
+from collections import defaultdict
+from dataclasses import replace
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.assemble.identity import Decisions, Span, decide
@@ -7,8 +10,11 @@ NAMES = ("a", "b", "c", "d")
 
 
 @st.composite
-def worlds(draw):
-    """Spans of a few traces: some with a request span (with an id of its own), legs with or without ids."""
+def worlds(draw, tenants=("",)):
+    """Spans of a few traces: some with a request span (with an id of its own), legs with or without ids.
+
+    tenants: whose each span may be.
+    """
     spans = []
     for trace in range(draw(st.integers(1, 6))):
         roots = draw(st.sampled_from((0, 0, 1, 1, 2)))
@@ -28,6 +34,7 @@ def worlds(draw):
                     10**18 + (start + draw(st.integers(0, 50))) * 10**9,
                     root,
                     ids,
+                    draw(st.sampled_from(tenants)),
                 )
             )
     return spans
@@ -38,6 +45,46 @@ def grouping(decisions: Decisions):
     return traces, decisions.owners, decisions.further, decisions.merged
 
 
+def request_of(decisions: Decisions, span: Span) -> bytes:
+    key, _, _ = decisions.traces[span.trace_id]
+    return decisions.owners.get((span.trace_id, span.span_id, span.resource_id), key)
+
+
+def one_resource_a_tenant(spans):
+    """A process is one tenant's: the same number with another tenant is another process."""
+    return [replace(s, resource_id=s.resource_id * 10 + len(s.tenant)) for s in spans]
+
+
+@settings(deadline=None)
+@given(worlds(("", "a", "bb")).map(one_resource_a_tenant), st.randoms(use_true_random=False))
+def test_what_tenants_sent_is_never_one_request_whatever_the_order(spans, rng):
+    found = decide(spans, {}, {}, {})
+    tenants = defaultdict(set)
+    for one in spans:
+        tenants[request_of(found, one)].add(one.tenant)
+    assert not [names - {""} for key, names in tenants.items() if key and len(names - {""}) > 1]
+    before = grouping(found)
+    rng.shuffle(spans)
+    assert grouping(decide(spans, {}, {}, {})) == before
+
+
+@settings(deadline=None)
+@given(worlds(("a", "bb")).map(one_resource_a_tenant))
+def test_what_another_tenant_sends_changes_nothing_of_ones_own(spans):
+    def together(of, among):
+        """Which spans of a tenant are one request."""
+        found, groups = decide(among, {}, {}, {}), defaultdict(set)
+        for one in among:
+            if one.tenant == of:
+                groups[request_of(found, one)].add(one)
+        loose = groups.pop(b"", set())
+        return set(map(frozenset, groups.values())), loose
+
+    for tenant in ("a", "bb"):
+        assert together(tenant, spans) == together(tenant, [s for s in spans if s.tenant == tenant])
+
+
+@settings(deadline=None)
 @given(worlds(), st.randoms(use_true_random=False))
 def test_the_order_of_spans_does_not_change_who_belongs_together(spans, rng):
     before = grouping(decide(spans, {}, {}, {}))
@@ -45,6 +92,7 @@ def test_the_order_of_spans_does_not_change_who_belongs_together(spans, rng):
     assert grouping(decide(spans, {}, {}, {})) == before
 
 
+@settings(deadline=None)
 @given(worlds())
 def test_every_trace_is_decided_and_requests_with_a_request_span_are_one_only_when_nested(spans):
     decisions = decide(spans, {}, {}, {})

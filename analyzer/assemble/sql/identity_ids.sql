@@ -1,5 +1,5 @@
--- Request ids of the traces that need no decision.
-INSERT INTO identity (bucket, kind, alias, request_key, first_bucket, trace_id, rule, version)
+-- Request ids of the traces that need no decision, as those of the tenant that a trace is first seen to be of.
+INSERT INTO identity (bucket, kind, alias, request_key, first_bucket, trace_id, rule, tenant, version)
 SELECT
     toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')),
     1,
@@ -8,9 +8,10 @@ SELECT
     if(known, known_first_bucket, toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC'))),
     batch_traces.trace_id,
     'request_id',
+    if(known, known_tenant, tenants[1]) AS whose,
     {upto:UInt64}
 FROM {scratch:Identifier}.batch_traces
 WHERE trace_id NOT IN (SELECT toFixedString(unhex(arrayJoin({undecided:Array(String)})), 16))
-    AND name NOT IN (
-        SELECT alias FROM identity
+    AND (name, whose) NOT IN (
+        SELECT alias, tenant FROM identity
         WHERE kind = 1 AND bucket IN (SELECT toStartOfTenMinutes(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) FROM {scratch:Identifier}.batch_traces))

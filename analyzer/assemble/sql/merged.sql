@@ -6,7 +6,7 @@ INSERT INTO {scratch:Identifier}.batch_merged
 )
 SELECT
     request_key,
-    any(first_bucket) AS first_bucket,
+    min(first_bucket) AS first_bucket,
     greatest({upto:UInt64}, max(ingest_sequence)) AS version,
     length(arrayDistinct(groupArray(cityHash64(trace_id, span_id, resource_id))) AS ids) AS spans,
     count() - length(ids) AS duplicate_spans,
@@ -46,8 +46,8 @@ FROM
         arrayMap(i -> (i.1, i.2, i.3, i.4, if(i.8 > 0, i.8, greatest(s.attempt, a.attempt, 1)), i.6, i.7, role, s.worker),
             arrayFilter(i -> i.5 = 0 OR i.5 = role, s.intervals)) AS read
     FROM {scratch:Identifier}.batch_spans AS s
-    LEFT ANY JOIN (SELECT trace_id, span_id, calls FROM {scratch:Identifier}.batch_spans WHERE calls != 0) AS c
-        ON s.trace_id = c.trace_id AND s.parent_id = c.span_id
+    LEFT ANY JOIN (SELECT request_key, trace_id, span_id, calls FROM {scratch:Identifier}.batch_spans WHERE calls != 0) AS c
+        ON s.request_key = c.request_key AND s.trace_id = c.trace_id AND s.parent_id = c.span_id
     LEFT ANY JOIN {scratch:Identifier}.batch_attempts AS a ON s.trace_id = a.trace_id AND s.span_id = a.span_id AND s.resource_id = a.resource_id
 ) AS one
 LEFT ANY JOIN

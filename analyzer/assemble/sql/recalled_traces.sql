@@ -11,7 +11,8 @@ SELECT
     alias, arrayFilter(r -> r != toFixedString('', 8), [argMax(root_span_id, version)]), [],
     toInt64(toUnixTimestamp(argMax(first_bucket, version))) * 1000000000, 0, argMax(identity.minutes, version),
     1, argMax(identity.bucket, version), argMax(request_key, version), argMax(first_bucket, version), argMax(root_span_id, version),
-    argMax(identity.minutes, version), argMax(identity.rule, version)
+    argMax(identity.minutes, version), argMax(identity.rule, version),
+    arrayFilter(t -> t != '', [argMax(identity.tenant, version)]), argMax(identity.tenant, version)
 FROM identity
 WHERE kind = 0
     AND (alias IN (SELECT toFixedString(unhex(arrayJoin({keys:Array(String)})), 16)) OR alias IN (SELECT trace_id FROM further))

@@ -14,7 +14,7 @@ SELECT
 FROM
 (
     SELECT
-        request_key, any(first_bucket) AS first_bucket, id AS transfer_id, {upto:UInt64} AS version,
+        request_key, min(first_bucket) AS first_bucket, id AS transfer_id, {upto:UInt64} AS version,
         argMaxIf(worker, start_ns, event = 'publish') AS published_by,
         anyIf(source_, event IN ('transfer', 'import') AND source_ != '') AS source,
         anyIf(destination_, event IN ('transfer', 'import') AND destination_ != '') AS destination,
