@@ -64,10 +64,14 @@ class Client:
 
     def text(self, path: str, **params: Any) -> str:
         """Body of a GET that answers with a document, as text."""
+        return self.content(path, **params).decode()
+
+    def content(self, path: str, **params: Any) -> bytes:
+        """Body of a GET that answers with a file."""
         status, body = self._send("GET", _address(path, params))
         if status >= 400:
             _decoded(status, body, self.url)
-        return body.decode()
+        return body
 
     def requests(self, **params: Any) -> Iterator[dict[str, Any]]:
         """Every request of a window, page by page; parameters of `GET /requests`."""

@@ -58,6 +58,19 @@ def get_matrix(plan_id: str, services: Provided) -> Response:
     return Response(_receipt(plan_id, services)[1], media_type="text/csv; charset=utf-8")
 
 
+@router.get(
+    "/plan/{plan_id}/receipt.requests.csv.gz",
+    summary="The requests a plan's receipt was made from",
+    response_class=Response,
+)
+def get_requests(plan_id: str, services: Provided) -> Response:
+    """Arrival, prompt, output and cached tokens of each: what the receipt is verified with."""
+    requests = _find(plan_id, services).requests
+    if requests is None:
+        raise NotFound(f"plan {plan_id} is not of stored requests, or has no receipt", "plan_id")
+    return Response(requests, media_type="application/gzip")
+
+
 @router.get("/plan/{plan_id}/plots/{plot}.svg", summary="A plot of a plan", response_class=Response)
 def get_plot(
     plan_id: str, plot: str, services: Provided,
@@ -122,6 +135,7 @@ def _observed(scope: Scope, asked: Asked, services: Services) -> Work:
     def work(job: Job, report: Report) -> dict[str, Any]:
         result = plan_observed(services.store, scope, asked, _now(), report, _announcer(job))
         job.receipt = result.receipt
+        job.requests = result.requests.packed() if result.requests else None
         return result.document
 
     return work

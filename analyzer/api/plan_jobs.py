@@ -6,6 +6,7 @@ import logging
 import queue
 import re
 import threading
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,7 @@ Work = Callable[["Job", Report], dict[str, Any]]
 
 @dataclass
 class Job:
-    """One plan. `receipt` is (JSON, CSV) where there is one."""
+    """One plan. `receipt` is (JSON, CSV) where there is one, `requests` what lies beside it, gzipped."""
 
     id: str
     kind: str
@@ -40,6 +41,7 @@ class Job:
     error: str | None = None
     answer: dict[str, Any] | None = None
     receipt: tuple[dict[str, Any], str] | None = None
+    requests: bytes | None = None
     work: Work | None = field(default=None, repr=False)
 
     def public(self) -> dict[str, Any]:
@@ -84,8 +86,12 @@ class Planner:
             return job
         try:
             said = json.loads((self._directory / f"{id_}.json").read_text("utf-8"))
-            receipt = said.pop("receipt")
-            return Job(**said, receipt=tuple(receipt) if receipt else None)
+            receipt, requests = said.pop("receipt"), said.pop("requests", None)
+            return Job(
+                **said,
+                receipt=tuple(receipt) if receipt else None,
+                requests=b64decode(requests) if requests else None,
+            )
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
@@ -134,7 +140,8 @@ class Planner:
             return
         try:
             self._directory.mkdir(mode=0o700, exist_ok=True)
-            text = json.dumps({**job.public(), "receipt": job.receipt})
+            requests = b64encode(job.requests).decode() if job.requests else None
+            text = json.dumps({**job.public(), "receipt": job.receipt, "requests": requests})
             (self._directory / f"{job.id}.json").write_text(text, "utf-8")
             files = sorted(self._directory.glob("*.json"), key=lambda path: path.stat().st_mtime)
             for path in files[:-MOST_KEPT]:

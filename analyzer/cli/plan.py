@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from analyzer.cli import plan_tables as tables
-from analyzer.cli.plan_shared import errors, facts_of, progress_bar, receipt_path, write_receipt
+from analyzer.cli.plan_shared import (
+    errors,
+    facts_of,
+    progress_bar,
+    receipt_path,
+    requests_path,
+    write_receipt,
+)
 from analyzer.cli.plan_whatif import backtest, whatif
 from analyzer.plan.demand import demands
 from analyzer.plan.deployment import template
@@ -22,7 +29,7 @@ from analyzer.plan.receipt import Source, build_receipt
 from analyzer.plan.sizing import check, levers
 from analyzer.plan.sweep import sweep as run_sweep
 from analyzer.plan.trace_files import read_trace
-from analyzer.plan.verify import verify
+from analyzer.plan.verify import trace_files_named, verify
 from analyzer.plan.workload import Synthetic, Workload
 
 app = typer.Typer(
@@ -276,8 +283,12 @@ def receipts() -> None:
 def verify_file(
     file: Annotated[Path, typer.Argument(help="The receipt, JSON.")],
     matrix: Annotated[Path | None, typer.Option(help="Its CSV; default: the same name with .csv.")] = None,
+    requests: Annotated[
+        Path | None, typer.Option(help="Its requests; default: the same name with .requests.csv.gz.")
+    ] = None,
     trace: Annotated[
-        list[Path] | None, typer.Option(help="Trace files its workloads were read from.")
+        list[Path] | None,
+        typer.Option(help="Trace files its workloads were read from; default: beside it, by name."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -286,29 +297,48 @@ def verify_file(
     Exit code 0: verified. 1: rejected, with the reasons. 3: nothing wrong found, not all checked.
 
     \b
-    Example:
+    Examples:
       pdscope receipt verify plan.json
+      pdscope receipt verify plan.json --trace traces/mooncake_conversation_trace.jsonl
     """
     with errors():
         text = _text(file)
         beside = matrix or file.with_suffix(".csv")
         table = _text(beside) if matrix is not None or beside.exists() else None
+        carried = requests or next((p for p in _carried(file) if p.exists()), None)
         traces = {}
-        for path in trace or []:
+        for path in trace or _traces_beside(file, text):
             workload = read_trace(path)
             rows = zip(workload.arrival_s, workload.prompt, workload.output, workload.cached, strict=True)
             sealed: str = Source.trace(path.name, path.read_bytes(), True).fields["sha256"]
             traces[sealed] = list(rows)
         with progress_bar(not as_json, "verifying") as progress:
-            findings = verify(text, table, traces, progress)
+            findings = verify(text, table, traces, progress, _bytes(carried) if carried else None)
     tables.show_findings(file, findings, as_json)
     raise typer.Exit({"verified": 0, "rejected": 1, "incomplete": 3}[findings.status])
 
 
-def _text(path: Path) -> str:
+def _carried(file: Path) -> list[Path]:
+    """Where the requests of a receipt may lie, packed or not."""
+    packed = requests_path(file)
+    return [packed, packed.with_suffix("")]
+
+
+def _traces_beside(file: Path, text: str) -> list[Path]:
+    """Trace files that a receipt names and that lie beside it."""
+    found = (file.with_name(name) for name in trace_files_named(text))
+    return [path for path in found if path.is_file()]
+
+
+def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise BadReceipt(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return _bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadReceipt(f"{path}: is not UTF-8 text: {error.reason}") from error

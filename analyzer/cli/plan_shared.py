@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from analyzer.plan.deployment import Deployment, read_deployment
 from analyzer.plan.errors import BadPlan, PlanError
 from analyzer.plan.headline import MATRIX_COLUMNS
+from analyzer.plan.requests_file import COLUMNS, SUFFIX
+from analyzer.plan.verify_requests import unpacked
 
 
 @contextmanager
@@ -47,24 +49,36 @@ def progress_bar(shown: bool, what: str) -> Iterator[Callable[[int, int], None]]
 
 
 def receipt_path(path: Path) -> Path:
-    """`path`, when a receipt and its matrix may be written there; BadPlan otherwise, before anything runs."""
-    if path.suffix == ".csv":
+    """`path`, when a receipt and what lies beside it may be written there; BadPlan before anything runs."""
+    if path.suffix in (".csv", ".gz"):
         raise BadPlan(f"{path}: the receipt is JSON and its matrix takes the .csv name; name it .json")
-    beside = path.with_suffix(".csv")
-    try:
-        if beside.exists() and not beside.read_bytes().startswith(",".join(MATRIX_COLUMNS).encode()):
-            raise BadPlan(f"{beside}: exists and is no receipt's matrix; give the receipt another name")
-    except OSError as error:
-        raise BadPlan(f"{beside}: cannot be read: {error.strerror}") from error
+    for beside, columns in ((path.with_suffix(".csv"), MATRIX_COLUMNS), (requests_path(path), COLUMNS)):
+        try:
+            if beside.exists() and not unpacked(beside.read_bytes()).startswith(",".join(columns).encode()):
+                raise BadPlan(f"{beside}: exists and belongs to no receipt; give the receipt another name")
+        except OSError as error:
+            raise BadPlan(f"{beside}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise BadPlan(f"{beside}: exists and {error}; give the receipt another name") from error
     return path
 
 
-def write_receipt(path: Path, receipt: dict[str, Any], matrix: str) -> None:
-    """The receipt at `path` and its matrix beside it, as .csv."""
-    beside = receipt_path(path).with_suffix(".csv")
+def requests_path(path: Path) -> Path:
+    """Where the requests of the receipt at `path` lie."""
+    return path.with_suffix(f"{SUFFIX}.gz")
+
+
+def write_receipt(path: Path, receipt: dict[str, Any], matrix: str, requests: bytes | None = None) -> None:
+    """The receipt at `path`, its matrix beside it as .csv, and the requests it was made from, packed."""
+    files = {
+        receipt_path(path): (json.dumps(receipt, indent=2, ensure_ascii=False) + "\n").encode(),
+        path.with_suffix(".csv"): matrix.encode(),
+    }
+    if requests is not None:
+        files[requests_path(path)] = requests
     try:
-        path.write_text(json.dumps(receipt, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        beside.write_text(matrix, encoding="utf-8", newline="")
+        for name, content in files.items():
+            name.write_bytes(content)
     except OSError as error:
         raise BadPlan(f"{path}: cannot be written: {error.strerror}") from error
-    Console(stderr=True).print(f"wrote {path} and {beside}", highlight=False)
+    Console(stderr=True).print(f"wrote {' and '.join(map(str, files))}", highlight=False)

@@ -203,7 +203,8 @@ def _declared(path: Path | None) -> dict[str, Any]:
     return {} if path is None else asdict(facts_of(path)[0])
 
 
-Made = tuple[dict[str, Any], str]
+Made = tuple[dict[str, Any], str, bytes | None]
+"""The receipt, its matrix and, of stored traffic, the requests it was made from."""
 
 
 def _asked(
@@ -229,10 +230,9 @@ def _asked(
         answer = plan["answer"]
         if not answer.get("scenarios"):
             return answer, None
-        receipt = client.get(f"/plan/{plan['id']}/receipt.json")
-    from analyzer.plan.headline import matrix_text
-
-    return answer, (receipt, matrix_text(receipt["scenarios"]))
+        place = f"/plan/{plan['id']}/receipt"
+        receipt, matrix = client.get(f"{place}.json"), client.text(f"{place}.csv")
+        return answer, (receipt, matrix, client.content(f"{place}.requests.csv.gz"))
 
 
 def _announce(line: str, quiet: bool) -> None:
@@ -273,7 +273,7 @@ def _on_trace(
             workload, source, facts.settings(), facts.inputs(by), facts.accelerators, asked,
             asked.contract(window), written, progress, partial(_announce, quiet=quiet),
         )  # fmt: skip
-    return json.loads(json.dumps(result.document)), result.receipt
+    return json.loads(json.dumps(result.document)), (*result.receipt, None) if result.receipt else None
 
 
 def _or(value: float | None, default: float) -> float:

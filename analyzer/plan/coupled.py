@@ -96,7 +96,7 @@ class _Clock:
                 self.now, _, handle, args = heappop(self.heap)
                 handle(*args)
         pools = {
-            pool: [i for worker in workers for i in (*worker.retired, worker.instance)]
+            pool: [i for w in workers for i in (*w.retired, *([w.instance] if w.alive else []))]
             for pool, workers in self.pools.items()
         }
         attempts = np.array(self.attempt, np.int32) + 1

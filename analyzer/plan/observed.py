@@ -11,13 +11,14 @@ from analyzer.plan.errors import BadPlan
 from analyzer.plan.layout import Colocated, Disaggregated, Layout
 from analyzer.plan.outcome import Floats, Objective, Window
 from analyzer.plan.provenance import Label
+from analyzer.plan.receipt_model import MAX_CARRIED
 from analyzer.plan.workload import Workload
 from analyzer.slo.objectives import Objective as Promise
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from collector.sql import read_sql
 
-MAX_OBSERVED = 200_000
+MAX_OBSERVED = MAX_CARRIED
 """Most requests read of a window: half a minute of simulation a layout at the utmost."""
 MAX_LEFT_OUT = 0.05
 """Largest share of requests that may lack token counts: what is left out is load that is not planned for."""

@@ -17,6 +17,7 @@ from analyzer.plan.outcome import Objective, Window
 from analyzer.plan.provenance import Input
 from analyzer.plan.receipt import Source, build_receipt
 from analyzer.plan.receipt_advice import advice
+from analyzer.plan.requests_file import RequestsFile, requests_file
 from analyzer.plan.whatif import Answer, Grid, prepare, run
 from analyzer.plan.workload import Workload
 from analyzer.slo.scope import Scope
@@ -52,10 +53,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Result:
-    """The document, and the receipt where something was recommended on."""
+    """The document, the receipt where something was recommended on, and the requests to lie beside it.
+
+    Without `requests` whoever checks the receipt can draw them again, or has the trace file.
+    """
 
     document: dict[str, Any]
     receipt: Receipt | None
+    requests: RequestsFile | None = None
 
 
 def plan_observed(
@@ -73,11 +78,13 @@ def plan_observed(
     except BadCalibration as error:
         return Result(refusal(observed.workload, contract, asked.grid.headroom, str(error)), None)
     c = fitted.calibration
-    source = Source.stored(f"requests of {observed.window}", observed.window)
-    return plan_workload(
+    carried = requests_file(observed.workload)
+    source = Source.stored(f"requests of {observed.window}", observed.window, carried)
+    result = plan_workload(
         observed.workload, source, c.settings, list(c.inputs), c.accelerators, asked, contract, written_at,
         progress, announce, served=c.served, fitted=fitted,
     )  # fmt: skip
+    return replace(result, requests=carried)
 
 
 def fit(observed: Observed, asked: Asked) -> Fitted:

@@ -1,7 +1,7 @@
 """The same model, one step at a time, in plain Python: what receipts are verified with.
 
-Shares no code with the simulator, on purpose: two ways to the same figures. Knows round-robin routing
-and unlimited KV (and says when a limit would have been reached); nothing else.
+Shares no code with the simulator, on purpose: two ways to the same figures. Knows round-robin routing and
+unlimited KV, where workers can be taken one by one; plain_clock knows the rest.
 """
 
 import math
@@ -34,14 +34,15 @@ class Constants:
 class Trail:
     """What one run left: times per request, and (start, seconds, decodes) per step with decodes.
 
-    `held` has (start, end, tokens) of the KV each sequence kept on one worker, per worker.
+    `failed` has why a request did not end well, `retried` those that were dispatched more than once.
     """
 
     first: dict[int, float] = field(default_factory=dict)
     last: dict[int, float] = field(default_factory=dict)
     steps: list[tuple[float, float, int]] = field(default_factory=list)
     step_count: int = 0
-    held: list[list[tuple[float, float, int]]] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+    retried: set[int] = field(default_factory=set)
 
 
 def draw(spec: dict[str, float]) -> list[Row]:
@@ -68,10 +69,8 @@ def colocated(rows: list[Row], workers: int, chunk: int, c: Constants) -> Trail:
     return trail
 
 
-def disaggregated(
-    rows: list[Row], prefill: int, decode: int, budget: int, c: Constants, by_hand_off: bool = False
-) -> Trail:
-    """Prefill instances, then decode instances in turn, in order of KV arrival or of prefill end."""
+def disaggregated(rows: list[Row], prefill: int, decode: int, budget: int, c: Constants) -> Trail:
+    """Prefill instances, then decode instances in turn, in order of KV arrival."""
     prompts, trail = Trail(), Trail()
     for k in range(prefill):
         ids = range(k, len(rows), prefill)
@@ -84,20 +83,11 @@ def disaggregated(
         if c.overlap:
             compute = (prompt - cached) * c.compute_s
             exposed = max(wire / c.layers, wire - compute * (c.layers - 1) / c.layers)
-        arrived = ended + c.hand_off_s + exposed
-        arrivals.append((ended if by_hand_off else arrived, i, arrived))
+        arrivals.append((ended + c.hand_off_s + exposed, i))
     arrivals.sort()
-    for _, i, arrived in arrivals:
-        trail.first[i] = arrived
+    trail.first = {i: arrived for arrived, i in arrivals}
     for k in range(decode):
-        mine = sorted((arrived, i) for _, i, arrived in arrivals[k::decode])
-        _worker(mine, rows, 0, "decode", c, trail)
-        ended_at = {i: prompts.first[i] for _, i in mine}
-        trail.held[-1] = [(ended_at[i], trail.last[i], rows[i][1] + rows[i][2]) for _, i in mine]
-    for spans, k in zip(prompts.held, range(prefill), strict=True):
-        ids = range(k, len(rows), prefill)
-        begun = dict(zip(ids, (start for start, _, _ in spans), strict=True))
-        trail.held.append([(begun[i], trail.first[i], rows[i][1]) for i in ids])
+        _worker(arrivals[k::decode], rows, 0, "decode", c, trail)
     trail.step_count += prompts.step_count
     for i, row in enumerate(rows):
         if row[2] == 1:
@@ -112,7 +102,6 @@ def _worker(
     decodes: list[tuple[int, int]] = []
     prompts: deque[list[int]] = deque()
     seats: deque[int] = deque()
-    begun: dict[int, float] = {}
     t, step, context, nxt = 0.0, 0, 0, 0
 
     def leave(request: int) -> None:
@@ -147,7 +136,6 @@ def _worker(
             request, left = entry
             if room <= 0 or batch + done >= c.max_seqs:
                 break
-            begun.setdefault(request, t)
             take = min(room, left)
             room -= take
             tokens += take
@@ -174,29 +162,17 @@ def _worker(
             if role == "colocated":
                 join(request)
     trail.step_count += step
-    spans = [(begun.get(i, 0.0), trail.last.get(i, math.inf), rows[i][1] + rows[i][2]) for _, i in arrivals]
-    trail.held.append(spans)
-
-
-def peak_held(trail: Trail) -> int:
-    """Most KV tokens held at once on any one worker."""
-    peak = 0
-    for spans in trail.held:
-        changes = sorted([(end, -n) for _, end, n in spans] + [(start, n) for start, _, n in spans])
-        now = 0
-        for _, change in changes:
-            now += change
-            peak = max(peak, now)
-    return peak
 
 
 def figures(
     trail: Trail, rows: list[Row], window: tuple[float, float], ttft_s: float, tpot_s: float
 ) -> dict[str, float | int | None]:
-    """Percentiles and attainment over the requests that arrive inside `window`."""
+    """Percentiles and attainment over the requests that arrive inside `window`; failed ones are missed."""
     inside = [i for i, row in enumerate(rows) if window[0] < row[0] < window[1]]
     ttft, tpot, met = [], [], 0
     for i in inside:
+        if i in trail.failed:
+            continue
         wait, spread, steps = trail.first[i] - rows[i][0], trail.last[i] - trail.first[i], rows[i][2] - 1
         ttft.append(wait)
         if steps:

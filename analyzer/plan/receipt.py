@@ -17,6 +17,7 @@ from analyzer.plan.headline import headline, matrix_text
 from analyzer.plan.layout import Colocated, Layout, Settings
 from analyzer.plan.provenance import Input, Label
 from analyzer.plan.receipt_model import SCHEMA, Receipt
+from analyzer.plan.requests_file import SUFFIX, RequestsFile
 from analyzer.plan.workload import Synthetic, Workload
 
 BUCKET_EDGES = (0, 512, 2048, 8192, 32_768)
@@ -57,9 +58,10 @@ class Source:
         return Source({"kind": "trace", "file": file, "sha256": digest, "prefix_cache": prefix_cache})
 
     @staticmethod
-    def stored(query: str, window: str) -> "Source":
-        """Requests read from a store."""
-        return Source({"kind": "stored", "query": query, "window": window})
+    def stored(query: str, window: str, carried: RequestsFile) -> "Source":
+        """Requests read from a store; `carried`: the file of them, for who has no such store."""
+        requests = {"suffix": SUFFIX, "rows": carried.rows, "sha256": carried.sha256}
+        return Source({"kind": "stored", "query": query, "window": window, "requests": requests})
 
 
 def build_receipt(
@@ -175,6 +177,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "routing": str(settings.routing),
         "lease_s": _finite(settings.lease_s),
         "retries": settings.retries,
+        "retry_after_s": settings.retry_after_s,
         "losses": len(settings.losses),
         "exact_context": settings.exact,
         "overlap": settings.transfer.overlap,

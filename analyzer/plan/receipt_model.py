@@ -8,7 +8,8 @@ from analyzer.plan.layout import MAX_RETRIES, MAX_SEQS, MAX_STEP_TOKENS
 from analyzer.plan.workload import MAX_TOKENS
 
 SCHEMA = "pdscope.topology-receipt/1"
-
+MAX_CARRIED = 200_000
+"""Most requests that lie beside a receipt."""
 
 UNITS = {
     "weight_bytes": "B",
@@ -96,6 +97,7 @@ class SettingsPart(Part):
     routing: Literal["round-robin", "least-loaded"]
     lease_s: float | None = Field(gt=0)
     retries: int = Field(ge=0, le=MAX_RETRIES)
+    retry_after_s: float = Field(default=0.0, ge=0)
     losses: int = Field(ge=0, le=1000)
     exact_context: bool
     overlap: bool
@@ -138,12 +140,22 @@ class TraceSource(Part):
     prefix_cache: bool
 
 
+class RequestsPart(Part):
+    """The requests beside the receipt: its name without `.json`, and `suffix` (`.gz` where it is packed)."""
+
+    suffix: Literal[".requests.csv"]
+    rows: int = Field(ge=1, le=MAX_CARRIED)
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    """Of the text, not packed."""
+
+
 class StoredSource(Part):
-    """A workload read from a store: by which query, over which window."""
+    """A workload read from a store: by which query, over which window; and what was read."""
 
     kind: Literal["stored"]
     query: str = Field(min_length=1)
     window: str = Field(min_length=1)
+    requests: RequestsPart | None = None
 
 
 class Bucket(Part):

@@ -1,7 +1,7 @@
 """Check a topology receipt: parse it again, work its figures out again, and say what does not hold.
 
 Nothing here uses the code that writes receipts: the arithmetic is repeated from the receipt's inputs, the
-scenarios are simulated again step by step (plain_loop) and the findingss are drawn again.
+scenarios are simulated again step by step (plain_loop, plain_clock) and the verdicts are drawn again.
 """
 
 import csv
@@ -9,15 +9,17 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import ValidationError
 
 from analyzer.plan.findings import Findings
 from analyzer.plan.plain_loop import Row
-from analyzer.plan.receipt_model import Receipt, Scenario
+from analyzer.plan.receipt_model import Receipt, Scenario, TraceSource
 from analyzer.plan.verify_advice import check_advice
 from analyzer.plan.verify_inputs import check_inputs
+from analyzer.plan.verify_requests import carried_rows
 from analyzer.plan.verify_scenarios import check_scenarios
 
 COLUMNS = (
@@ -32,11 +34,13 @@ def verify(
     matrix: str | None,
     traces: Mapping[str, list[Row]] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    requests: bytes | None = None,
 ) -> Findings:
     """Check a receipt and its CSV matrix.
 
-    `traces` holds the rows of trace files by SHA-256 of their content; scenarios on a trace not given are
-    unchecked. `progress` is called with (done, of) after every scenario.
+    `traces` holds the rows of trace files by SHA-256 of their content, `requests` the content of the file of
+    requests beside the receipt; scenarios on traffic not given are unchecked. `progress` is called with
+    (done, of) after every scenario.
     """
     findings = Findings()
     raw = _parse(text, findings)
@@ -53,12 +57,24 @@ def verify(
     constants = check_inputs(receipt, findings)
     if constants is None:
         return findings
-    check_scenarios(receipt, constants, traces or {}, findings, progress or (lambda done, of: None))
+    known = {**(traces or {}), **carried_rows(receipt, requests, findings)}
+    check_scenarios(receipt, constants, known, findings, progress or (lambda done, of: None))
     for scenario in receipt.scenarios:
         _accepted(scenario, receipt, findings)
     _conclusions(receipt, findings)
-    check_advice(receipt, constants, traces or {}, findings)
+    check_advice(receipt, constants, known, findings)
     return findings
+
+
+def trace_files_named(text: str) -> list[str]:
+    """Names of the trace files that a receipt was made from; none where it cannot be read."""
+    try:
+        receipt = Receipt.model_validate_json(text)
+    except ValidationError:
+        return []
+    sources = [w.source for w in receipt.workloads if isinstance(w.source, TraceSource)]
+    plain = [source.file for source in sources if PurePath(source.file).name == source.file]
+    return list(dict.fromkeys(plain))
 
 
 def _parse(text: str, findings: Findings) -> dict[str, Any] | None:

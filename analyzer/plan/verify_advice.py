@@ -7,9 +7,19 @@ from math import isclose
 from analyzer.plan import plain_loop
 from analyzer.plan.findings import Findings
 from analyzer.plan.plain_loop import Constants, Row
-from analyzer.plan.receipt_model import Receipt, RecommendationPart, TransferBudgetPart
+from analyzer.plan.receipt_model import (
+    DegradedPart,
+    LayoutPart,
+    Receipt,
+    RecommendationPart,
+    TransferBudgetPart,
+)
 from analyzer.plan.verify_load import quantile
-from analyzer.plan.verify_scenarios import workload_rows
+from analyzer.plan.verify_scenarios import trail_of, workload_rows
+
+LINK = "the link lost"
+LOST = {"a worker lost": "colocated", "a prefill worker lost": "prefill", "a decode worker lost": "decode"}
+"""The pool that loses its first worker, by what a receipt calls it."""
 
 
 def check_advice(receipt: Receipt, c: Constants, traces: Mapping[str, list[Row]], findings: Findings) -> None:
@@ -20,7 +30,7 @@ def check_advice(receipt: Receipt, c: Constants, traces: Mapping[str, list[Row]]
     if receipt.recommendation is not None:
         _recommendation(receipt.recommendation, receipt, findings)
     for item in receipt.degraded:
-        _degraded(item.layout, item.mode, item.serves, item.met_count, receipt, rows, c, findings)
+        _degraded(item, receipt, rows, c, findings)
 
 
 def _budget(
@@ -93,19 +103,34 @@ def _recommendation(said: RecommendationPart, receipt: Receipt, findings: Findin
 
 
 def _degraded(
-    layout: str, mode: str, serves: str, met: int, receipt: Receipt, rows: list[Row] | str, c: Constants,
-    findings: Findings,
-) -> None:  # fmt: skip
-    """Where all that is left serves colocated it is simulated again; a worker lost on the way is not."""
-    place, match = f"degraded {layout}, {mode}", re.fullmatch(r"(\d+)x(\d+)", serves)
-    settings = receipt.settings
-    plain = settings.kv_tokens is None and settings.routing == "round-robin" and not settings.losses
-    if isinstance(rows, str):
-        findings.unchecked.append(f"{place}: {rows}")
-    elif serves == layout or match is None or not plain:
-        findings.unchecked.append(f"{place}: workers lost on the way are not simulated again here")
+    said: DegradedPart, receipt: Receipt, rows: list[Row] | str, c: Constants, findings: Findings
+) -> None:
+    """A worker lost on the way, or all that is left serving colocated: simulated again."""
+    place = f"degraded {said.layout}, {said.mode}"
+    intact = next((s.layout for s in receipt.scenarios if s.layout.name == said.layout), None)
+    pool = LOST.get(said.mode)
+    if intact is None or (pool is None and said.mode != LINK):
+        findings.problems.append(f"{place}: no such layout was tried, or nothing is lost by that name")
+        return
+    workers = {"colocated": intact.workers, "prefill": intact.prefill, "decode": intact.decode}
+    if pool is not None and (workers[pool] or 0) > 1:
+        serves, lost = intact, (pool, receipt.contract.window_start_s)
+        right = said.serves == intact.name
     else:
-        trail = plain_loop.colocated(rows, int(match[1]), int(match[2]), c)
+        left = intact.workers - (pool is not None)
+        match = re.fullmatch(rf"{left}x([1-9]\d{{0,7}})", said.serves)
+        right, lost = match is not None and left > 0, None
+        serves = LayoutPart(
+            kind="colocated", name=said.serves, workers=max(left, 1), prefill=None, decode=None,
+            step_budget=int(match[1]) if match else 1, accelerators=1,
+        )  # fmt: skip
+    if not right:
+        findings.problems.append(f"{place}: {said.serves} is not what is left of it")
+    elif isinstance(rows, str):
+        findings.unchecked.append(f"{place}: {rows}")
+    else:
+        trail = trail_of(serves, rows, receipt.settings, c, lost)
         window = (receipt.contract.window_start_s, receipt.contract.window_end_s)
         found = plain_loop.figures(trail, rows, window, receipt.contract.ttft_s, receipt.contract.tpot_s)
-        findings.same(f"{place}: met_count", met, found["met_count"])
+        for name in ("measured", "met_count"):
+            findings.same(f"{place}: {name}", getattr(said, name), found[name])

@@ -1,12 +1,22 @@
 """The workloads, queues and figures of a receipt, worked out again from its inputs."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import inf
 
-from analyzer.plan import plain_loop
+from analyzer.plan import plain_clock, plain_loop
 from analyzer.plan.findings import Findings
-from analyzer.plan.plain_loop import Constants, Row
-from analyzer.plan.receipt_model import Receipt, Scenario, WorkloadPart
+from analyzer.plan.plain_clock import Rules
+from analyzer.plan.plain_loop import Constants, Row, Trail
+from analyzer.plan.receipt_model import (
+    LayoutPart,
+    Receipt,
+    ResultPart,
+    Scenario,
+    SettingsPart,
+    WorkloadPart,
+)
 from analyzer.plan.verify_load import WINDOW_S, Queues, loads, one_pool, two_pools
 
 QUEUES = {"colocated": {"colocated"}, "disaggregated": {"prefill", "decode", "transfer"}}
@@ -47,7 +57,8 @@ def _source_rows(workload: WorkloadPart, traces: Mapping[str, list[Row]]) -> lis
         if rows is None:
             return f"trace {source.file} (sha256 {source.sha256[:12]}…) was not given"
         return rows if source.prefix_cache else [(at, prompt, output, 0) for at, prompt, output, _ in rows]
-    return f"its requests are in a store ({source.window})"
+    carried = source.requests and traces.get(source.requests.sha256)
+    return carried or f"its requests ({source.window}) were not given: the file beside the receipt is missing"
 
 
 def _workload(workload: WorkloadPart, rows: list[Row], findings: Findings) -> None:
@@ -178,33 +189,51 @@ def _queues(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants,
         findings.same(f"{place}: service_per_s", queue.service_per_s, service)
 
 
-def _result(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants, findings: Findings) -> None:
-    settings, layout, contract = receipt.settings, scenario.layout, receipt.contract
-    if settings.routing != "round-robin" or settings.losses:
-        why = "lost workers" if settings.losses else f"{settings.routing} routing"
-        findings.unchecked.append(
-            f"{scenario.id}: its figures rest on {why}, which is not simulated again here"
-        )
-        return
-    limited = settings.kv_tokens is not None or settings.lease_s is not None
-    if layout.kind == "colocated":
-        trail = plain_loop.colocated(rows, layout.workers, layout.step_budget, c)
-    else:
-        trail = plain_loop.disaggregated(
-            rows, layout.prefill or 1, layout.decode or 1, layout.step_budget, c, by_hand_off=limited
-        )
-    if settings.kv_tokens is not None and plain_loop.peak_held(trail) > settings.kv_tokens:
-        findings.unchecked.append(f"{scenario.id}: KV runs out, which is not simulated again here")
-        return
-    if settings.lease_s is not None and layout.kind == "disaggregated":
-        findings.unchecked.append(
-            f"{scenario.id}: its figures rest on leases, which are not simulated again here"
-        )
-        return
-    faster = arrivals_of(scenario, receipt)
+def trail_of(layout: LayoutPart, rows: list[Row], settings: SettingsPart, c: Constants,
+             lost: tuple[str, float] | None = None) -> Trail:  # fmt: skip
+    """A layout simulated again, step by step; `lost`: a pool whose first worker is lost for good, and when."""
+    split = layout.kind == "disaggregated"
+    rules = Rules(
+        least_loaded=settings.routing == "least-loaded",
+        kv_tokens=inf if settings.kv_tokens is None else settings.kv_tokens,
+        lease_s=inf if settings.lease_s is None or not split else settings.lease_s,
+        retries=max(settings.retries, 1) if lost else settings.retries,
+        retry_after_s=settings.retry_after_s,
+        lost=lost,
+    )
+    prefill, decode = layout.prefill or 1, layout.decode or 1
+    if replace(rules, retries=0, retry_after_s=0.0) == Rules():
+        if split:
+            return plain_loop.disaggregated(rows, prefill, decode, layout.step_budget, c)
+        return plain_loop.colocated(rows, layout.workers, layout.step_budget, c)
+    pools = {"prefill": (prefill, layout.step_budget), "decode": (decode, 0)}
+    sizes = pools if split else {"colocated": (layout.workers, layout.step_budget)}
+    return plain_clock.run(rows, sizes, c, rules)
+
+
+def compare_figures(
+    place: str, said: ResultPart, trail: Trail, rows: list[Row], receipt: Receipt, faster: float,
+    findings: Findings,
+) -> None:  # fmt: skip
+    """Simulated figures against those of a trail of the same requests."""
+    contract = receipt.contract
     window = (contract.window_start_s / faster, contract.window_end_s / faster)
     found = plain_loop.figures(trail, rows, window, contract.ttft_s, contract.tpot_s)
     for name, value in found.items():
-        findings.same(f"{scenario.id}: {name}", getattr(scenario.result, name), value)
-    if scenario.result.failed or scenario.result.retried:
-        findings.problems.append(f"{scenario.id}: says requests failed or were retried; none does")
+        findings.same(f"{place}: {name}", getattr(said, name), value)
+    inside = {i for i, row in enumerate(rows) if window[0] < row[0] < window[1]}
+    failed = Counter(why for i, why in trail.failed.items() if i in inside)
+    for why in {*failed, *said.failed}:
+        findings.same(f"{place}: failed {why}", said.failed.get(why, 0), failed[why])
+    findings.same(f"{place}: retried", said.retried, len(trail.retried & inside))
+
+
+def _result(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants, findings: Findings) -> None:
+    if receipt.settings.losses:
+        findings.unchecked.append(
+            f"{scenario.id}: its figures rest on lost workers, and the receipt does not say which"
+        )
+        return
+    trail = trail_of(scenario.layout, rows, receipt.settings, c)
+    faster = arrivals_of(scenario, receipt)
+    compare_figures(scenario.id, scenario.result, trail, rows, receipt, faster, findings)

@@ -89,14 +89,16 @@ function waiting(plan) {
     h('progress', plan.of ? { max: plan.of, value: plan.done, 'aria-label': 'simulations done' } : { 'aria-label': 'calibrating' }));
 }
 
-function recommendation(answer, id) {
+function recommendation(plan) {
+  const { answer, id } = plan;
   const r = answer.recommendation;
   const lanes = r.lanes.map((lane) => `${lane.pool} ${lane.change}: ${lane.now ?? 'none'} → ${lane.then}`);
-  const file = (name, title) => h('button', { type: 'button', class: 'plain', onclick: () => download(`plan/${id}/${name}`, `plan-${id}.${name.split('.').pop()}`) }, title);
+  const file = (name, title) => h('button', { type: 'button', class: 'plain', onclick: () => download(`plan/${id}/${name}`, name.replace('receipt', `plan-${id}`)) }, title);
   return panel('Recommendation', { id: 'plan-recommendation', wide: true, actions: h('span', { class: 'quiet' }, 'modelled') },
     h('p', { class: 'headline' }, r.statement),
     h('ul', { class: 'considered' }, [...lanes, ...r.considered].map((line) => h('li', {}, line))),
-    h('p', {}, file('receipt.json', 'Save the receipt (JSON)'), file('receipt.csv', 'Save its matrix (CSV)')));
+    h('p', {}, file('receipt.json', 'Save the receipt (JSON)'), file('receipt.csv', 'Save its matrix (CSV)'),
+      plan.asked.scope && file('receipt.requests.csv.gz', 'Save its requests (numbers only)')));
 }
 
 function calibration(answer) {
@@ -148,7 +150,7 @@ function answered(plan, data) {
   if (!answer.scenarios) return panel('A backtest', { id: 'plan-backtest', wide: true }, h('p', {}, 'This plan is a backtest; ', h('code', {}, 'pdscope plan backtest'), ' shows it.'));
   const plots = PLOTS.map(([name, title, note], i) => panel(title, { id: `plot-${name}`, wide: true, note },
     data.drawings[i].error ? emptyState(data.drawings[i].error, title) : data.drawings[i].value));
-  return [recommendation(answer, plan.id), ...plots, scenarios(answer), calibration(answer), ...rest(answer)];
+  return [recommendation(plan), ...plots, scenarios(answer), calibration(answer), ...rest(answer)];
 }
 
 function render(data, context) {

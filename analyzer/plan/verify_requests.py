@@ -1,0 +1,78 @@
+"""The requests that lie beside a receipt, read again: numbers only, in order, the ones that were sealed."""
+
+import gzip
+import hashlib
+import io
+import re
+import zlib
+
+from analyzer.plan.findings import Findings
+from analyzer.plan.plain_loop import Row
+from analyzer.plan.receipt_model import MAX_CARRIED, Receipt, StoredSource
+
+HEADER = "arrival_s,prompt_tokens,output_tokens,cached_tokens"
+MAX_BYTES = 64 << 20
+"""Largest file taken, packed or not: far above MAX_CARRIED lines, far below what fills a memory."""
+_ARRIVAL = re.compile(r"\d{1,12}(\.\d{1,20})?(e-?\d{1,2})?", re.ASCII)
+_TOKENS = re.compile(r"\d{1,8}", re.ASCII)
+
+
+def carried_rows(receipt: Receipt, content: bytes | None, findings: Findings) -> dict[str, list[Row]]:
+    """The rows in `content`, by the digest the receipt gives them; none when it names or is given none."""
+    sources = [w.source for w in receipt.workloads if isinstance(w.source, StoredSource)]
+    named = {source.requests.sha256: source.requests.rows for source in sources if source.requests}
+    if content is None or not named:
+        return {}
+    try:
+        text = unpacked(content)
+        sealed = hashlib.sha256(text).hexdigest()
+        if sealed not in named:
+            raise ValueError("is not the one the receipt names")
+        rows = _rows(text.decode())
+        if len(rows) != named[sealed]:
+            raise ValueError(f"holds {len(rows)} requests; the receipt says {named[sealed]}")
+    except ValueError as error:
+        findings.problems.append(f"requests: the file {error}")
+        return {}
+    findings.checked.append(f"{len(rows)} requests carried")
+    return {sealed: rows}
+
+
+def unpacked(content: bytes) -> bytes:
+    """The text of a file that may be gzipped. ValueError when it is damaged or too large."""
+    if not content.startswith(b"\x1f\x8b"):
+        text = content
+    else:
+        try:
+            with gzip.open(io.BytesIO(content)) as stream:
+                text = stream.read(MAX_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"is not gzip: {error}") from error
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"is larger than {MAX_BYTES >> 20} MiB")
+    return text
+
+
+def _rows(text: str) -> list[Row]:
+    header, *lines = text.splitlines() or [""]
+    if header != HEADER:
+        raise ValueError(f"has the header {header[:80]!r}; expected {HEADER}")
+    rows: list[Row] = []
+    last = 0.0
+    for number, cells in enumerate(lines, start=2):
+        line = cells.split(",")
+        if number - 1 > MAX_CARRIED:
+            raise ValueError(f"holds more than {MAX_CARRIED:,} requests")
+        if len(line) != 4 or not _ARRIVAL.fullmatch(line[0]) or not all(map(_TOKENS.fullmatch, line[1:])):
+            raise ValueError(f"line {number}: is not an arrival and three whole numbers of tokens")
+        at, prompt, output, cached = float(line[0]), *map(int, line[1:])
+        if at < last:
+            raise ValueError(f"line {number}: arrives before the line above")
+        if prompt < 1 or output < 1 or cached >= prompt:
+            raise ValueError(
+                f"line {number}: {prompt} prompt, {output} output, {cached} cached tokens; a request has a "
+                "prompt that is not all cached, and an output"
+            )
+        last = at
+        rows.append((at, prompt, output, cached))
+    return rows
