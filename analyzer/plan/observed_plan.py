@@ -16,7 +16,7 @@ from analyzer.plan.one_request import paths, typical_long
 from analyzer.plan.outcome import Objective, Window
 from analyzer.plan.provenance import Input
 from analyzer.plan.receipt import Source, build_receipt
-from analyzer.plan.receipt_advice import advice
+from analyzer.plan.receipt_advice import advice, fitted_to
 from analyzer.plan.requests_file import RequestsFile, requests_file
 from analyzer.plan.whatif import Answer, Grid, prepare, run
 from analyzer.plan.workload import Workload
@@ -78,7 +78,7 @@ def plan_observed(
     except BadCalibration as error:
         return Result(refusal(observed.workload, contract, asked.grid.headroom, str(error)), None)
     c = fitted.calibration
-    carried = requests_file(observed.workload)
+    carried = requests_file(observed)
     source = Source.stored(f"requests of {observed.window}", observed.window, carried)
     result = plan_workload(
         observed.workload, source, c.settings, list(c.inputs), c.accelerators, asked, contract, written_at,
@@ -111,7 +111,8 @@ def plan_workload(
     row = typical_long(workload, contract.window)
     equal = [layout for layout in plan.layouts if layout.workers == grid.workers][:MOST_PATHS]
     shown = (row, paths(workload, row, equal, settings))
-    receipt = _receipt(answer, source, settings, contract, inputs, written_at)
+    parts = {**advice(answer), **(fitted_to(fitted, accelerators) if fitted else {})}
+    receipt = _receipt(answer, source, settings, contract, inputs, written_at, parts)
     made = document(answer, fitted, inputs, accelerators, shown)
     if fitted and (warning := _extrapolates(answer, fitted.calibration)):
         made["calibration"]["notes"].append(warning)
@@ -139,12 +140,12 @@ def _extrapolates(answer: Answer, calibration: Calibration) -> str | None:
 
 def _receipt(
     answer: Answer, source: Source, settings: Settings, contract: Contract, inputs: list[Input],
-    written_at: str,
+    written_at: str, parts: dict[str, Any],
 ) -> Receipt:  # fmt: skip
     factors = (1.0, 1 + answer.plan.grid.headroom)
     offered = [(w, source.denser(factor)) for w, factor in zip(answer.plan.workloads, factors, strict=False)]
     found = answer.evaluations
-    return build_receipt(found, offered, settings, contract, inputs, written_at, advice(answer))
+    return build_receipt(found, offered, settings, contract, inputs, written_at, parts)
 
 
 def backtest_observed(store: Columns, scope: Scope, against: Scope, asked: Asked) -> dict[str, Any]:

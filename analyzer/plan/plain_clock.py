@@ -1,7 +1,7 @@
 """All workers on one clock, one step at a time, in plain Python: what receipts are verified with.
 
 For workers that influence each other, by least-loaded routing, KV that runs out, leases, retries or a lost
-worker; plain_loop takes the others one by one. Shares no code with the simulator, on purpose: two ways to the same figures.
+worker; plain_loop takes the others one by one. Shares no code with the simulator, on purpose.
 """
 
 from collections import deque

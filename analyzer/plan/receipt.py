@@ -228,7 +228,8 @@ def _workload(workload: Workload, source: Source) -> dict[str, Any]:
     }
 
 
-def _layout(layout: Layout, accelerators: int) -> dict[str, Any]:
+def layout_part(layout: Layout, accelerators: int) -> dict[str, Any]:
+    """A layout taken apart, as receipts hold it."""
     one = isinstance(layout, Colocated)
     return {
         "kind": "colocated" if one else "disaggregated",
@@ -246,7 +247,7 @@ def _scenario(number: int, evaluation: Evaluation, accelerators: int) -> dict[st
     result["label"] = str(result["label"])
     return {
         "id": f"s{number}",
-        "layout": _layout(evaluation.layout, accelerators),
+        "layout": layout_part(evaluation.layout, accelerators),
         "workload": evaluation.workload,
         "queues": [
             {

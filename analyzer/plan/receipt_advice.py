@@ -1,8 +1,11 @@
-"""What a what-if adds to a receipt: the transfer budget, the recommendation, and degraded modes."""
+"""What a what-if adds to a receipt: transfer budget, recommendation, degraded modes, what it is fitted to."""
 
 from dataclasses import asdict
 from typing import Any
 
+from analyzer.plan.document import Fitted
+from analyzer.plan.provenance import Label
+from analyzer.plan.receipt import layout_part
 from analyzer.plan.whatif import Answer
 
 
@@ -30,4 +33,19 @@ def advice(answer: Answer) -> dict[str, Any]:
             }
             for failure in answer.failures
         ],
+    }
+
+
+def fitted_to(fitted: Fitted, accelerators: int) -> dict[str, Any]:
+    """The part `calibration`: what the replay of the window is held to when the receipt is verified."""
+    found = fitted.replay
+    return {
+        "calibration": {
+            "label": str(Label.OBSERVED),
+            "served": layout_part(fitted.calibration.served, accelerators),
+            "measured": found.measured,
+            "attainment": found["attainment"].measured,
+            "ttft50_s": found["ttft50"].measured,
+            "tpot50_s": found["tpot50"].measured,
+        }
     }

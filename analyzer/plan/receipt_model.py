@@ -242,6 +242,17 @@ class Rejected(Part):
     reasons: list[str] = Field(min_length=1)
 
 
+class CalibrationPart(Part):
+    """What served the window that constants were fitted to, and what was measured of it there."""
+
+    label: Literal["observed"]
+    served: LayoutPart
+    measured: int = Field(ge=0)
+    attainment: float | None
+    ttft50_s: float | None
+    tpot50_s: float | None
+
+
 class TransferBudgetPart(Part):
     """What a p95 prompt's hand-off takes of what prefill leaves of TTFT; two pools need `reserve` left."""
 
@@ -323,6 +334,7 @@ class Receipt(Part):
     rejected: list[Rejected]
     fallback: list[str] = Field(min_length=1)
     headline: Headline
+    calibration: CalibrationPart | None = None
     transfer_budget: TransferBudgetPart | None = None
     recommendation: RecommendationPart | None = None
     degraded: list[DegradedPart] = []

@@ -1,4 +1,4 @@
-"""The requests a receipt was made from, to lie beside it: four numbers each, no ids and no text.
+"""The requests a receipt was made from, to lie beside it: seven numbers each, no ids and no text.
 
 CSV, one request a line in order of arrival, `plan.requests.csv.gz` beside `plan.json`. The receipt holds the
 SHA-256 of the text, so that gzip's own choices do not matter.
@@ -8,9 +8,10 @@ import gzip
 import hashlib
 from dataclasses import dataclass
 
-from analyzer.plan.workload import Workload
+from analyzer.plan.observed import Observed
 
-COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "cached_tokens")
+COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "cached_tokens", "ttft_s", "tpot_s", "met")
+"""`met` 1 or 0; what was not measured, or does not count, is empty."""
 SUFFIX = ".requests.csv"
 """Takes the place of the receipt's `.json`; `.gz` follows when it is packed."""
 
@@ -32,11 +33,20 @@ class RequestsFile:
         return gzip.compress(self.text.encode(), mtime=0)
 
 
-def requests_file(workload: Workload) -> RequestsFile:
-    """The file that holds `workload`; its arrivals can be read back to the last bit."""
-    rows = zip(workload.arrival_s, workload.prompt, workload.output, workload.cached, strict=True)
-    lines = [
-        ",".join(COLUMNS),
-        *(f"{at!r},{prompt},{output},{cached}" for at, prompt, output, cached in rows),
+def requests_file(observed: Observed) -> RequestsFile:
+    """The file that holds `observed`; its arrivals can be read back to the last bit."""
+    load = observed.workload
+    met = [
+        str(int(met)) if counts else "" for met, counts in zip(observed.met, observed.evaluated, strict=True)
     ]
-    return RequestsFile("\n".join(lines) + "\n", len(workload))
+    columns = (
+        map(repr, load.arrival_s), map(str, load.prompt), map(str, load.output), map(str, load.cached),
+        map(_seconds, observed.ttft.tolist()), map(_seconds, observed.tpot.tolist()), met,
+    )  # fmt: skip
+    lines = [",".join(COLUMNS), *map(",".join, zip(*columns, strict=True))]
+    return RequestsFile("\n".join(lines) + "\n", len(load))
+
+
+def _seconds(value: float) -> str:
+    """To a nanosecond; empty for nan."""
+    return "" if value != value else f"{value:.9f}"

@@ -18,8 +18,9 @@ from analyzer.plan.findings import Findings
 from analyzer.plan.plain_loop import Row
 from analyzer.plan.receipt_model import Receipt, Scenario, TraceSource
 from analyzer.plan.verify_advice import check_advice
+from analyzer.plan.verify_fit import check_fit
 from analyzer.plan.verify_inputs import check_inputs
-from analyzer.plan.verify_requests import carried_rows
+from analyzer.plan.verify_requests import carried
 from analyzer.plan.verify_scenarios import check_scenarios
 
 COLUMNS = (
@@ -57,8 +58,10 @@ def verify(
     constants = check_inputs(receipt, findings)
     if constants is None:
         return findings
-    known = {**(traces or {}), **carried_rows(receipt, requests, findings)}
+    beside = carried(receipt, requests, findings)
+    known = {**(traces or {}), **({beside.sha256: beside.rows} if beside else {})}
     check_scenarios(receipt, constants, known, findings, progress or (lambda done, of: None))
+    check_fit(receipt, constants, beside, findings)
     for scenario in receipt.scenarios:
         _accepted(scenario, receipt, findings)
     _conclusions(receipt, findings)

@@ -191,7 +191,7 @@ def _queues(scenario: Scenario, rows: list[Row], receipt: Receipt, c: Constants,
 
 def trail_of(layout: LayoutPart, rows: list[Row], settings: SettingsPart, c: Constants,
              lost: tuple[str, float] | None = None) -> Trail:  # fmt: skip
-    """A layout simulated again, step by step; `lost`: a pool whose first worker is lost for good, and when."""
+    """A layout simulated again, step by step; `lost`: the pool whose first worker is lost for good, when."""
     split = layout.kind == "disaggregated"
     rules = Rules(
         least_loaded=settings.routing == "least-loaded",

@@ -15,6 +15,7 @@ from analyzer.plan.layout import parse_layout
 from analyzer.plan.receipt import digest
 from analyzer.plan.simulate import simulate
 from analyzer.plan.telemetry import Emission, exports
+from analyzer.plan.verify import verify
 from analyzer.plan.workload import Synthetic
 from collector.errors import Unavailable
 from collector.store.store import Store
@@ -76,7 +77,10 @@ def test_a_what_if_on_stored_requests_and_all_that_comes_with_it(store: Store, c
     base = f"/api/v1/plan/{plan['id']}"
     receipt = client.get(f"{base}/receipt.json").json()
     assert receipt["digest"] == digest(receipt)
-    assert client.get(f"{base}/receipt.csv").text.startswith("scenario,layout,accelerators")
+    matrix = client.get(f"{base}/receipt.csv").text
+    assert matrix.startswith("scenario,layout,accelerators")
+    carried = client.get(f"{base}/receipt.requests.csv.gz").content
+    assert verify(json.dumps(receipt), matrix, requests=carried).status == "verified"
     for plot in ("frontier", "ratios", "lanes"):
         drawn = client.get(f"{base}/plots/{plot}.svg", params={"width": 300, "bare": True})
         assert drawn.headers["content-type"] == "image/svg+xml"
@@ -157,7 +161,7 @@ def test_a_question_that_makes_no_sense_is_refused(
 
 @pytest.mark.parametrize("plan_id", ["0123456789abcdef", "..%2Fsecret", "x"])
 def test_an_unknown_plan_is_not_found(client: httpx.Client, plan_id: str) -> None:
-    for rest in ("", "/receipt.json", "/receipt.csv", "/plots/frontier.svg"):
+    for rest in ("", "/receipt.json", "/receipt.csv", "/receipt.requests.csv.gz", "/plots/frontier.svg"):
         assert client.get(f"/api/v1/plan/{plan_id}{rest}").status_code == 404
 
 

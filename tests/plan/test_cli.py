@@ -74,6 +74,7 @@ def test_a_receipt_on_a_trace_needs_the_trace_to_be_verified(tmp_path: Path) -> 
     path = tmp_path / "plan.json"
     run("plan", "sweep", "--workers", "2", "--chunk", "512", "--trace", str(trace), "--receipt", str(path))
 
+    trace = trace.rename(tmp_path / "elsewhere.jsonl")
     without, given = (
         run("receipt", "verify", str(path)),
         run("receipt", "verify", str(path), "--trace", str(trace)),
@@ -177,7 +178,7 @@ def test_a_what_if_on_a_trace_recommends_draws_and_writes_a_receipt_that_verifie
     path, plots = tmp_path / "plan.json", tmp_path / "plots"
 
     found = run(
-        "plan", "--trace", str(trace), "--workers", "2", "--chunk", "512", "--no-degraded", "--json",
+        "plan", "--trace", str(trace), "--workers", "2", "--chunk", "512", "--json",
         "--receipt", str(path), "--plots", str(plots),
     )  # fmt: skip
 
@@ -185,7 +186,10 @@ def test_a_what_if_on_a_trace_recommends_draws_and_writes_a_receipt_that_verifie
     assert found.exit_code == 0, found.output
     assert answer["recommendation"]["layout"] == "1x512"
     assert {file.name for file in plots.iterdir()} == {"frontier.svg", "ratios.svg", "lanes.svg"}
-    assert run("receipt", "verify", str(path), "--trace", str(trace)).exit_code == 0
+    assert run("receipt", "verify", str(path)).exit_code == 0  # the trace is found beside it
+    elsewhere = trace.rename(tmp_path / "elsewhere.csv")
+    assert run("receipt", "verify", str(path)).exit_code == 3
+    assert run("receipt", "verify", str(path), "--trace", str(elsewhere)).exit_code == 0
 
 
 def test_a_what_if_that_finds_nothing_ends_with_1_and_prints_why(tmp_path: Path) -> None:
@@ -207,7 +211,7 @@ def test_a_receipt_never_overwrites_what_is_not_its_matrix(tmp_path: Path) -> No
     found = run("plan", "--trace", str(trace), "--receipt", str(tmp_path / "plan.json"))
 
     assert found.exit_code == 2
-    assert "is no receipt's matrix" in found.stderr
+    assert "belongs to no receipt" in found.stderr
     assert trace.read_text().startswith("TIMESTAMP")
 
 

@@ -1,5 +1,6 @@
 """Stored requests as a plan reads them: telemetry of a simulated run in, the run's own columns out."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from analyzer.plan.observed_plan import Asked, backtest_observed, plan_observed
 from analyzer.plan.outcome import Objective
 from analyzer.plan.receipt import digest
 from analyzer.plan.simulate import simulate
+from analyzer.plan.verify import verify
 from analyzer.plan.whatif import Grid
 from analyzer.plan.workload import Synthetic, Workload
 from analyzer.slo.scope import Scope
@@ -104,6 +106,10 @@ def test_a_what_if_on_stored_requests_recommends_and_writes_a_receipt(store: Sto
     assert receipt["inputs"]["step_weights_s"]["label"] == "derived"
     assert receipt["recommendation"]["layout"] == answer["recommendation"]["layout"]
     assert receipt["digest"] == digest(receipt)
+    assert result.requests is not None
+    carried = result.requests.packed()
+    findings = verify(json.dumps(receipt), result.receipt[1], requests=carried)
+    assert (findings.status, findings.problems, findings.unchecked) == ("verified", [], [])
 
 
 def test_a_layout_far_beyond_what_was_seen_is_said_to_be_extrapolated(

@@ -352,23 +352,38 @@ def test_what_is_no_receipt_is_rejected_with_a_reason(text: str) -> None:
     assert findings.problems
 
 
-def test_what_cannot_be_worked_out_again_is_said_and_not_passed_over() -> None:
-    receipt, matrix = make(replace(SLOW, routing="least-loaded"), rates=(4,))
-
-    findings = verify(json.dumps(receipt), matrix)
+def test_lost_workers_that_the_receipt_does_not_name_are_said_and_not_passed_over(made: Made) -> None:
+    findings = changed(made, lambda r: r["settings"].update(losses=1))
 
     assert findings.status == "incomplete"
-    assert any("least-loaded routing" in line for line in findings.unchecked)
+    assert any("lost workers, and the receipt does not say which" in line for line in findings.unchecked)
 
 
-def test_kv_limits_that_never_bind_are_verified_and_those_that_do_are_said() -> None:
-    roomy = make(replace(SLOW, limit_kv=True), rates=(4,))
-    tight = make(replace(SLOW, limit_kv=True, runtime_bytes=489e9), rates=(4,))
+TIED = {
+    "least loaded": replace(SLOW, routing="least-loaded"),
+    "KV that is never short": replace(SLOW, limit_kv=True),
+    "KV that runs out": replace(SLOW, limit_kv=True, runtime_bytes=489e9),
+    "leases that end": replace(SLOW, lease_s=0.00205, retries=1, retry_after_s=0.5),
+}
 
-    assert verify(json.dumps(roomy[0]), roomy[1]).status == "verified"
-    findings = verify(json.dumps(tight[0]), tight[1])
-    assert findings.problems == []
-    assert any("KV runs out" in line for line in findings.unchecked)
+
+@pytest.mark.parametrize("facts", TIED.values(), ids=TIED.keys())
+def test_workers_that_influence_each_other_are_simulated_again(facts: Deployment) -> None:
+    made = make(facts, rates=(4,))
+
+    assert verify(json.dumps(made[0]), made[1]).status == "verified"
+
+
+def test_leases_and_retries_that_are_hushed_up_are_found() -> None:
+    made = make(TIED["leases that end"], rates=(4,))
+    split = next(s for s in made[0]["scenarios"] if s["layout"]["name"] == "2P+2D")
+    at = made[0]["scenarios"].index(split)
+
+    assert split["result"]["retried"] > 0
+    found = changed(made, lambda r: r["scenarios"][at]["result"].update(retried=0))
+    assert_rejected(found, f"{split['id']}: retried: the receipt says 0")
+    found = changed(made, lambda r: r["scenarios"][at]["result"].update(failed={}))
+    assert_rejected(found, f"{split['id']}: failed lease: the receipt says 0")
 
 
 def test_a_receipt_is_not_written_with_inputs_the_simulation_did_not_use() -> None:

@@ -45,23 +45,17 @@ def problems(made: Made, change: Callable[[dict[str, Any]], None]) -> list[str]:
     return verify(json.dumps(receipt), made[1]).problems
 
 
-def test_without_degraded_modes_all_of_it_is_worked_out_again() -> None:
-    receipt, matrix = make(degraded=False)
+def test_all_of_it_is_worked_out_again(made: Made) -> None:
+    receipt, matrix = made
 
     findings = verify(json.dumps(receipt), matrix)
 
     assert findings.status == "verified"
     assert {"transfer budget", "recommendation"} <= set(findings.checked)
     assert [workload["arrivals"] for workload in receipt["workloads"]] == [1.0, 1.15]
-
-
-def test_only_workers_lost_on_the_way_are_not_simulated_again(made: Made) -> None:
-    findings = verify(json.dumps(made[0]), made[1])
-
-    assert findings.problems == []
-    assert findings.unchecked == [
-        "degraded 2x512, a worker lost: workers lost on the way are not simulated again here"
-    ]
+    assert {(item["layout"], item["mode"]) for item in receipt["degraded"]} >= {
+        ("2x512", "a worker lost"), ("1P+1D", "a decode worker lost"), ("1P+1D", "the link lost"),
+    }  # fmt: skip
 
 
 def test_a_link_refused_by_the_budget_is_verified_as_refused() -> None:
@@ -91,6 +85,11 @@ def test_a_link_refused_by_the_budget_is_verified_as_refused() -> None:
         (lambda r: r["recommendation"].update(served="2P+1D"), "lanes do not lead from 2P+1D"),
         (lambda r: r["recommendation"]["lanes"][0].update(change="grows"), "recommendation: prefill grows"),
         (lambda r: r["degraded"][-1].update(met_count=1), "degraded 1P+1D, the link lost: met_count"),
+        (lambda r: r["degraded"][0].update(met_count=1), "degraded 2x512, a worker lost: met_count"),
+        (lambda r: r["degraded"][-1].update(serves="9x512"), "9x512 is not what is left of it"),
+        (lambda r: r["degraded"][-1].update(serves="1P+1D"), "1P+1D is not what is left of it"),
+        (lambda r: r["degraded"][-1].update(mode="a cable lost"), "nothing is lost by that name"),
+        (lambda r: r["degraded"][-1].update(layout="7P+1D"), "no such layout was tried"),
         (lambda r: r["workloads"][1].update(arrivals=1.1), "requests_per_s: the receipt says"),
     ],
 )
