@@ -53,7 +53,7 @@ class PromiseModel(BaseModel):
     measured: EstimateModel
     measured_label: Literal["observed"] = "observed"
     limit: float | None = Field(description="What the measured value is held to; null: nothing to hold to.")
-    kept: Literal["kept", "broken", "undecided"]
+    kept: Literal["kept", "broken", "undecided", "not_shown"]
     why: str
 
 

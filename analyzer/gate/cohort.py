@@ -11,9 +11,9 @@ from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.diagnosis import Diagnosis
 from analyzer.verdict.groups import members_by
-from analyzer.verdict.load import Columns
+from analyzer.verdict.load import Columns, positions
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Account, Flags, Index, Worker
+from analyzer.verdict.tables import Account, Flags, Floats, Index, Worker
 from collector.sql import read_sql
 
 Ask = Callable[[Scope, Objectives], Diagnosis]
@@ -41,6 +41,17 @@ class Cohort:
         r = self.situation.requests
         found: Flags = r.inside & np.isin(r.account, (Account.MET, Account.MISSED))
         return found
+
+    @cached_property
+    def itl_p99(self) -> Floats:
+        """Per request the 99th percentile of its gaps between tokens, seconds; nan where nobody saw them."""
+        keys = self.situation.requests.key
+        out = np.full(len(keys), np.nan)
+        raw = self.store.columns(read_sql(__file__, "sql/gaps"), self.scope.params())
+        if raw:
+            rows = positions(keys, np.column_stack([raw["key_a"], raw["key_b"]]).astype(np.uint64))
+            out[rows[rows >= 0]] = raw["itl_p99"][rows >= 0]
+        return out
 
     @cached_property
     def hand_offs(self) -> Index:

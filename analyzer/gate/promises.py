@@ -1,6 +1,6 @@
 """What a planning receipt promises of the candidate, beside what was measured of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -25,6 +25,8 @@ class Kept(StrEnum):
     BROKEN = "broken"
     """The whole interval lies on the wrong side of the limit."""
     UNDECIDED = "undecided"
+    NOT_SHOWN = "not_shown"
+    """Nobody measured it, and no objective is about it: it holds nothing up."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,20 @@ def promises(receipt: Receipt, scenario: Scenario, candidate: Cohort, tolerance:
         ("tpot_p50", result.tpot50_s), ("tpot_p95", result.tpot95_s),
     ):  # fmt: skip
         out.append(at_most(name, "s", promised, found[name], tolerance))
+    out.append(_gaps(result.itl99_s, found["itl_p99"], tolerance))
     out += _hand_off(receipt, candidate, tolerance)
     return [*out, _accelerators(scenario, candidate), *_load(workload_of(receipt, scenario), candidate)]
+
+
+def _gaps(promised: float | None, found: Estimate, tolerance: float) -> Promise:
+    """The modelled p99 of all steps beside each request's own p99 gap, the median of them.
+
+    Who sees the client's chunks reports gaps (the tap, PhaseTracer); engines' own spans do not.
+    """
+    line = at_most("itl_p99", "s", promised, found, tolerance)
+    if found.interval.value is not None or promised is None:
+        return line
+    return replace(line, kept=Kept.NOT_SHOWN, why=f"gaps between tokens: {found.reason}")
 
 
 def transfer_budget(candidate: Cohort, budget_s: float) -> Promise:

@@ -12,8 +12,8 @@ from analyzer.verdict.tables import Account, Index
 
 BY = ("all", "input_bucket", "tenant", "model")
 PERCENTILES = (0.5, 0.95, 0.99)
-FIGURES = ("attainment", "ttft_p50", "ttft_p95", "ttft_p99", "tpot_p50", "tpot_p95", "tpot_p99")
-"""Latencies are seconds; attainment is a fraction."""
+FIGURES = ("attainment", "ttft_p50", "ttft_p95", "ttft_p99", "tpot_p50", "tpot_p95", "tpot_p99", "itl_p99")
+"""Latencies are seconds; attainment is a fraction. `itl_p99`: of each request's own p99 gap, the median."""
 MOST_SLICES = 50
 """Slices of one label that are told, those with most requests first."""
 
@@ -77,6 +77,7 @@ def estimates(cohort: Cohort, rows: Index, seed: int) -> dict[str, Estimate]:
     for metric, values in (("ttft", r.ttft[rows]), ("tpot", r.tpot[rows])):
         told = percentiles(at, values, PERCENTILES, seed)
         found |= {f"{metric}_p{round(q * 100)}": item for q, item in zip(PERCENTILES, told, strict=True)}
+    (found["itl_p99"],) = percentiles(at, cohort.itl_p99[rows], (0.5,), seed)
     return found
 
 

@@ -14,7 +14,10 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Scenario:
-    """What breaks at the onset is the difference between `before` and `after`, and nothing else."""
+    """What breaks at the onset is the difference between `before` and `after`, and nothing else.
+
+    Where they are alike nothing breaks: it was built so.
+    """
 
     name: str
     cause: Cause
@@ -23,10 +26,17 @@ class Scenario:
     after: Setup
     ttft: float = 0.8
     tpot: float = 0.04
+    seconds: float = SECONDS
+    """How long traffic comes."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether it is the same from start to end, as a plan needs it."""
+        return self.before == self.after
 
     def play(self, seed: int) -> Take:
         """Play it; the same seed gives the same take."""
-        return play(self.before, self.after, ONSET_S, SECONDS, seed)
+        return play(self.before, self.after, ONSET_S, self.seconds, seed)
 
 
 def _change(setup: Setup, changes: Mapping[str, Mapping[str, Any]]) -> Setup:
@@ -38,6 +48,7 @@ WELL = Setup()
 TIGHT = _change(WELL, {"prefill": {"kv_tokens": 14_000}})
 COLOCATED = Setup(Mode.COLOCATED, traffic=Traffic(rate=4.0), decode=Decode(kv_tokens=200_000, chunk=512))
 RESERVED = Setup(Mode.RESERVED, decode=Decode(slots=10))
+LOPSIDED = _change(WELL, {"traffic": {"rate": 7.0}, "prefill": {"workers": 1}, "decode": {"workers": 3}})
 LARGE_KV = _change(WELL, {"cache": {"bytes_per_token": 327_680}})
 
 
@@ -280,6 +291,15 @@ _ALL = (
         Cause.HANDOVER_OVERHEAD,
         "The router takes long between prefill's answer and decode's call.",
         router={"handover_s": 0.9},
+    ),
+    Scenario(
+        "wrong-ratio",
+        Cause.PREFILL_STARVED,
+        "One prefill worker feeds three for decode: the Plan tab says which ratio would do.",
+        LOPSIDED,
+        LOPSIDED,
+        tpot=0.018,
+        seconds=240.0,
     ),
 )
 SCENARIOS: Mapping[str, Scenario] = {scenario.name: scenario for scenario in _ALL}

@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
+from math import ceil
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -193,13 +195,14 @@ class _Trace:
         }
         if trip.held:
             values[names.CONVERSATION_ID] = f"conv-{self.stage.salt}-{trip.number % 40}"
+        values |= _gaps(trip.sent)
         span = self._span(names.REQUEST_SPAN, trip.arrived, trip.ended or 0.0, values)
         span.kind = Span.SPAN_KIND_SERVER
-        for event, at in (
-            (names.FIRST_TOKEN_EVENT, trip.sent_first),
-            (names.LAST_TOKEN_EVENT, trip.sent_last),
-        ):
-            if at is not None:
+        if trip.sent:
+            for event, at in (
+                (names.FIRST_TOKEN_EVENT, trip.sent[0]),
+                (names.LAST_TOKEN_EVENT, trip.sent[-1]),
+            ):
                 span.events.add(name=event, time_unix_nano=self.stage.stamp(at))
         if trip.outcome in ("error", "timeout"):
             span.status.code = Status.STATUS_CODE_ERROR
@@ -255,6 +258,15 @@ class _Trace:
 
     def _lease(self, end: float) -> dict[str, Value]:
         return {names.KV_LEASE_EXPIRES_UNIX_NANO: self.stage.stamp(end)}
+
+
+def _gaps(sent: list[float]) -> dict[str, Value]:
+    """p50, p99 (nearest rank) and maximum of the gaps between tokens; nothing without a gap."""
+    gaps = sorted(1e3 * (b - a) for a, b in pairwise(sent))
+    if not gaps:
+        return {}
+    p50, p99 = (gaps[ceil(len(gaps) * q) - 1] for q in (0.5, 0.99))
+    return {names.ITL_P50_MS: p50, names.ITL_P99_MS: p99, names.ITL_MAX_MS: gaps[-1]}
 
 
 def _rfc3339(unix_ns: int) -> str:

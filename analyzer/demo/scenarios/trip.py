@@ -61,8 +61,8 @@ class Trip:
     published: bool = False
     outcome: str = ""
     ended: float | None = None
-    sent_first: float | None = None
-    sent_last: float | None = None
+    sent: list[float] = field(default_factory=list)
+    """When the client was sent each token."""
 
     @property
     def alive(self) -> bool:
