@@ -1,8 +1,8 @@
-"""Counts whole minutes as their requests change: outcomes by objective, causes of misses, latencies.
+"""Counts whole minutes as their requests change: outcomes by objective, causes, findings, latencies.
 
 A block of five minutes in which any request changed is counted again as a whole and written as a new version;
 the newest version of a minute is the one that counts, so doing it twice changes nothing. Requests belong to
-the minute they start in. Causes are those that `GET /diagnosis` gives for the block and a model.
+the minute they start in. Causes and findings are those that `GET /diagnosis` gives for the block and a model.
 """
 
 import logging
@@ -12,20 +12,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from analyzer.minutes.causes import CauseSum, Labels, RequestCauses, causes_by_labels, causes_of_requests
+from analyzer.minutes.causes import (
+    CauseSum,
+    Labels,
+    RequestCauses,
+    causes_by_labels,
+    causes_of_requests,
+)
 from analyzer.minutes.due import BLOCK_S, Due
+from analyzer.minutes.findings import found_beside
 from analyzer.minutes.rows import (
     CAUSE_COLUMNS,
+    FINDING_COLUMNS,
     OBJECTIVE_COLUMNS,
     REQUEST_COLUMNS,
     Rows,
     cause_rows,
+    finding_rows,
     objective_rows,
     request_rows,
 )
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.diagnosis import attributed
+from analyzer.verdict.findings import Finding
 from collector.errors import CollectorError
 from collector.sql import read_sql
 from collector.store import Store
@@ -117,15 +127,18 @@ class Minutes:
         counts = self._store.rows(read_sql(__file__, "sql/objectives"), params)
         causes: dict[Labels, list[CauseSum]] = {}
         requests: list[RequestCauses] = []
+        findings: list[tuple[str, Finding]] = []
         # Each model by itself: workers of different models are no siblings.
-        for model, code in sorted({(row["model"], row["model_code"]) for row in counts if row["missed"]}):
+        for model, code in sorted({(row["model"], row["model_code"]) for row in counts}):
             judged = attributed(self._store, replace(scope, model=model), items, time.time_ns())
             causes |= causes_by_labels(*judged, code)
             requests += causes_of_requests(*judged, code)
+            findings += [(model, item) for item in found_beside(*judged)]
         self._store.command(
             read_sql(__file__, "sql/latency"), {**window, "minutes": minutes, "version": version}
         )
         self._insert("request_causes_kept", REQUEST_COLUMNS, request_rows(requests, version))
+        self._insert("findings_kept", FINDING_COLUMNS, finding_rows(findings, minutes[0], version))
         self._insert("cause_minutes", CAUSE_COLUMNS, cause_rows(counts, causes, items, minutes, version))
         self._insert(
             "objective_minutes_kept", OBJECTIVE_COLUMNS, objective_rows(counts, items, minutes, version, upto)

@@ -6,6 +6,7 @@ from typing import Any
 
 from analyzer.minutes.causes import CauseSum, Labels, RequestCauses
 from analyzer.slo.objectives import Objectives
+from analyzer.verdict.findings import Finding
 
 _LABELS = ("model", "tenant", "route", "cohort")
 _COUNTS = (
@@ -18,6 +19,7 @@ OBJECTIVE_COLUMNS = (
     *_COUNTS,
 )
 CAUSE_COLUMNS = (*_BY, "cause", "requests", "would_have_met", "excess_ttft_seconds", "excess_tpot_seconds")
+FINDING_COLUMNS = ("started", "model", "finding", "severity", "detail", "requests", "version")
 REQUEST_COLUMNS = ("first_bucket", "request_key", "version", "causes", "met_without")
 
 Counts = Sequence[Mapping[str, Any]]
@@ -56,6 +58,14 @@ def cause_rows(
             figures = (str(item.cause), item.requests, float(item.would_have_met))
             added = (item.excess_ttft_s, item.excess_tpot_s)
             rows.append([*_by(row, name, version), *figures, *added])
+    return rows
+
+
+def finding_rows(findings: Sequence[tuple[str, Finding]], started: datetime, version: int) -> Rows:
+    """Rows of findings by model; an empty one says that nothing else is left of these five minutes."""
+    rows: Rows = [[started, "", "", "", "", None, version]]
+    for model, item in findings:
+        rows.append([started, model, item.finding, item.severity, item.detail, item.requests, version])
     return rows
 
 

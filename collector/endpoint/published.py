@@ -14,6 +14,7 @@ VIEWS = {
     "kv_transfers": "One row per KV hand-off: who, when, how much, how fast, how it ended.",
     "objective_minutes": "Requests per minute and configured objective: how many met, missed and so on.",
     "causes_by_minute": "Missed requests per minute by cause and configured objective.",
+    "findings_by_five_minutes": "What was found about the fleet and its telemetry, by model.",
     "request_causes": "Why single requests missed: shares of causes.",
     "current_objectives": "The objectives in force.",
     "processes": "The processes that sent telemetry, with their pool.",

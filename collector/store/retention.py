@@ -36,6 +36,7 @@ _TABLES = (
     ("objective_minutes_kept", "computed_at", "rollups_days"),
     ("latency_minutes_kept", "computed_at", "rollups_days"),
     ("cause_minutes", "written_at", "rollups_days"),
+    ("findings_kept", "written_at", "rollups_days"),
 )
 """Table, its column that says when a row was stored, and which member of Retention holds its days."""
 

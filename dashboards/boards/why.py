@@ -107,7 +107,38 @@ _WORKERS = Panel(
 )
 _FINDINGS = Panel(
     Kind.TABLE,
-    "Findings of telemetry",
+    "Findings",
+    "What was found about the fleet and its telemetry, as `GET /diagnosis` finds it five minutes and a model "
+    "at a time: its worst severity, in how many five minutes it held, the most requests it concerned in one "
+    "of them, and its newest words.",
+    "Critical ones first: they may be worse than any miss. A finding says what to do in docs/verdicts.md.",
+    "Nothing was found about the fleet or its telemetry in this time.",
+    (
+        Sql(
+            "why/findings",
+            {
+                "found": "text",
+                "worst": "text",
+                "held": "number",
+                "seen": "time",
+                "most_requests": "number",
+                "words": "text",
+            },
+        ),
+    ),
+    width=24,
+    columns={
+        "found": Column(title="Finding"),
+        "worst": Column(title="Severity"),
+        "held": Column(title="Times 5 min"),
+        "seen": Column(title="Last seen"),
+        "most_requests": Column(title="Requests"),
+        "words": Column(title="Detail"),
+    },
+)
+_NOTES = Panel(
+    Kind.TABLE,
+    "Notes on requests",
     "Facts that the spans of requests give away, beside causes: spans that were missing, impossible "
     "durations, success that hid a failure.",
     "Fix what touches many requests first: causes are only as good as the telemetry.",
@@ -123,7 +154,7 @@ _FINDINGS = Panel(
         "Open the example", "pdscope-request", (("request", "${__data.fields.Example:percentencode}"),)
     ),
     columns={
-        "note": Column(title="Finding"),
+        "note": Column(title="Note"),
         "requests": Column(title="Requests"),
         "missed": Column(title="Missed"),
         "example": Column(title="Example"),
@@ -175,11 +206,11 @@ _SLOWEST = Panel(
 WHY = Board(
     WHY_UID,
     "Why",
-    "Why requests missed: causes, exposed time, findings and the slowest requests.",
+    "Why requests missed: causes, findings, exposed time and the slowest requests.",
     (
-        Row("Causes", (_CAUSES,)),
+        Row("Causes", (_CAUSES, _FINDINGS)),
         Row("Where the time went", (_MISSED, _MET, _LONGEST, _WORKERS)),
-        Row("Requests", (_SLOWEST, _FINDINGS)),
+        Row("Requests", (_SLOWEST, _NOTES)),
     ),
     variables=(PERCENTILE,),
     since="now-1h",

@@ -134,6 +134,25 @@ def test_causes_of_five_minutes_are_those_of_the_diagnosis(rest: httpx.Client, p
     assert named
 
 
+def test_findings_of_five_minutes_are_those_of_the_diagnosis(rest: httpx.Client, panel: Any) -> None:
+    first = panel.times["from"] // BLOCK_S * BLOCK_S
+    named: set[str] = set()
+    groups = get(rest, "/attribution", panel, by="model")["groups"]
+    models = [group["key"] for group in groups if group["key"]]
+    for start, model in product(range(first, panel.times["to"], BLOCK_S), models):
+        told = rest.get("/diagnosis", params={"from": start, "to": start + BLOCK_S, "model": model}).json()
+        rows = panel("why/findings", (start, start + BLOCK_S), model=[model])
+        shown = {row["found"]: (row["worst"], row["most_requests"], row["words"]) for row in rows}
+        assert shown == {f["finding"]: (f["severity"], f["requests"], f["detail"]) for f in told["findings"]}
+        assert {row["held"] for row in rows} <= {1}
+        named |= shown.keys()
+    assert named
+    whole = panel("why/findings", (first, panel.times["to"]))
+    assert named <= {row["found"] for row in whole}
+    order = [("critical", "warning", "info").index(row["worst"]) for row in whole]
+    assert order == sorted(order)
+
+
 def test_latency_by_prompt_length(rest: httpx.Client, panel: Any) -> None:
     shown = {row["prompt"]: row for row in panel("overview/latency_by_bucket")}
     for metric in ("ttft", "tpot"):

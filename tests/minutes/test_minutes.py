@@ -32,6 +32,7 @@ def minutes(store: Store) -> Minutes:
         "latency_minutes_kept",
         "cause_minutes",
         "request_causes_kept",
+        "findings_kept",
         "rollup_progress",
     ):
         store.command("TRUNCATE TABLE {table:Identifier}", {"table": table})
@@ -184,6 +185,25 @@ def test_a_miss_counts_for_the_causes_that_the_diagnosis_names(store: Store, min
     assert {row[3] for row in causes_of(store)} == {"16K+"}
     single = store.query("SELECT cause, causes['prefill_bound'], met_without FROM request_causes")
     assert single == [("prefill_bound", 1.0, ["prefill_bound"])] * 30
+
+
+def found(store: Store) -> dict[str, str]:
+    return dict(store.query("SELECT finding, severity FROM findings_by_five_minutes"))
+
+
+def test_findings_are_those_of_the_diagnosis_and_go_when_nothing_is_found_any_more(
+    store: Store, minutes: Minutes
+) -> None:
+    quirk = {"notes": ["impossible_duration"], "outcome": "ok", "ttft": 0.1}
+    insert(store, [a_request(at=float(n), **quirk) for n in range(40)])
+    minutes.catch_up()
+    told = diagnose(store, Scope(NOON_NS, NOON_NS + 300 * 10**9), OBJECTIVES, NOON_NS + DAY_NS)
+    assert found(store) == {item.finding: item.severity for item in told.findings}
+    assert "impossible_duration" in found(store)
+    store.command("TRUNCATE TABLE requests")
+    insert(store, [a_request(at=float(n), outcome="ok", ttft=0.1) for n in range(40)])
+    minutes.catch_up()
+    assert "impossible_duration" not in found(store)
 
 
 def test_causes_and_counts_of_a_minute_are_of_one_moment(store: Store, minutes: Minutes) -> None:
