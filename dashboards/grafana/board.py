@@ -46,10 +46,11 @@ class Annotation:
 
 _MARK = {"time": "time", "title": "text", "text": "text", "tags": "text"}
 ANNOTATIONS = (
+    Annotation("Crashes", Sql("annotations/crashes", _MARK, TABLE), "dark-red"),
     Annotation("Restarts", Sql("annotations/restarts", _MARK, TABLE), "red"),
-    Annotation("New processes and versions", Sql("annotations/processes", _MARK, TABLE), "purple"),
+    Annotation("Configuration changes", Sql("annotations/configuration", _MARK, TABLE), "blue"),
+    Annotation("New processes", Sql("annotations/processes", _MARK, TABLE), "purple"),
 )
-"""A crash shows as a restart, a configuration change as a new process."""
 
 
 @dataclass(frozen=True)

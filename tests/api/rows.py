@@ -139,6 +139,6 @@ def workers_say(store: Store, gpus: Mapping[str, float]) -> None:
 
 def clear(store: Store) -> None:
     """Empty what tests write."""
-    counted = ("request_causes_kept", "objective_minutes_kept", "cause_minutes", "rollup_progress")
-    for table in ("requests", "transfers", "resources", "ingest_log", "spans", *counted):
+    counted = ("request_causes_kept", "objective_minutes_kept", "cause_minutes", "findings_kept")
+    for table in ("requests", "transfers", "resources", "ingest_log", "spans", "rollup_progress", *counted):
         store.command(f"TRUNCATE TABLE {table}")

@@ -1,4 +1,4 @@
--- Processes seen for the first time: a scale-up, a restart under a new name, a new version or configuration.
+-- Processes seen for the first time: a scale-up, or a restart under a new name.
 SELECT first_seen AS time, 'new process' AS title, concat(service, ' ', worker, if(version = '', '', concat(' version ', version))) AS text, 'process' AS tags
 FROM processes
 WHERE $__timeFilter(first_seen)

@@ -48,8 +48,13 @@ export function panel(title, { note, actions, wide, id } = {}, ...children) {
     children);
 }
 
-/** A table that scrolls sideways on its own when it must, reachable by keyboard, with a caption for readers. */
-export function table(caption, columns, rows, { keep, rowProps, empty } = {}) {
+const MANY_COLUMNS = 5;
+
+/**
+ * A table that scrolls sideways on its own when it must, reachable by keyboard, with a caption for readers.
+ * One of many columns becomes a card a row where there is no room for them; with `cards: false` it stays a table.
+ */
+export function table(caption, columns, rows, { keep, rowProps, empty, cards = columns.length >= MANY_COLUMNS } = {}) {
   if (rows.length === 0) return h('p', { class: 'empty' }, empty ?? 'Nothing in this window.');
   const head = h('tr', {}, columns.map((c) =>
     h('th', { scope: 'col', class: [c.numeric && 'num', c.class].filter(Boolean).join(' ') || null, title: c.hint }, c.title)));
@@ -57,6 +62,6 @@ export function table(caption, columns, rows, { keep, rowProps, empty } = {}) {
     columns.map((c, k) => h(k === 0 ? 'th' : 'td',
       { scope: k === 0 ? 'row' : null, class: [c.numeric && 'num', c.class].filter(Boolean).join(' ') || null, 'data-label': c.title },
       c.cell(row)))));
-  return h('div', { class: 'scroll', role: 'group', 'aria-label': caption, tabindex: '0', data: { keep: keep ?? caption } },
+  return h('div', { class: cards ? 'scroll cards' : 'scroll', role: 'group', 'aria-label': caption, tabindex: '0', data: { keep: keep ?? caption } },
     h('table', {}, h('caption', { class: 'hidden' }, caption), h('thead', {}, head), h('tbody', {}, body)));
 }

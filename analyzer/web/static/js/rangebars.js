@@ -30,5 +30,5 @@ export function rangeTable(caption, keyTitle, rows, objective, note) {
     ...QUANTILES.map((q) => ({ title: q, numeric: true, cell: cell(q) })),
     { title: 'max', numeric: true, cell: cell('max') },
     { title: 'p50 to p99', class: 'bar', cell: (r) => rangeBar(r, scale, objective) },
-  ], rows, { empty: note }));
+  ], rows, { empty: note, cards: false }));
 }

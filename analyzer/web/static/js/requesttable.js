@@ -25,5 +25,5 @@ export function requestTable(caption, requests, names, context, empty) {
     ...names.map((name) => COLUMNS[name]),
     { title: 'exposed time', class: 'bar', cell: (r) => exposedBar(r, scale) },
   ];
-  return h('div', { class: 'cards' }, table(caption, columns, requests, { empty }));
+  return table(caption, columns, requests, { empty, cards: true });
 }

@@ -91,19 +91,24 @@ function zoomTo(chart, u) {
 }
 
 function readOut(chart, index) {
-  const at = index === null || index === undefined ? null : chart.points[index];
-  chart.when.replaceChildren(at ? clockText(new Date(at.x * 1000)) : chart.spec.stacked ? 'sum' : 'latest');
-  chart.spec.series.forEach((s, i) => {
-    const value = at ? s.value(at) : summary(chart, s);
-    chart.values[i].replaceChildren(isMissing(value) ? missing('no value at this time') : chart.spec.format(value));
+  const { spec } = chart;
+  const pointed = index === null || index === undefined ? null : chart.points[index];
+  const summed = !pointed && spec.stacked;
+  const at = pointed ?? lastFull(chart);
+  chart.when.replaceChildren(summed ? 'sum' : at ? clockText(new Date(at.x * 1000)) : 'no full interval');
+  chart.when.title = pointed || summed ? '' : 'the last full interval';
+  spec.series.forEach((s, i) => {
+    const value = summed ? sum(chart, s) : !at || at.absent ? null : s.value(at);
+    chart.values[i].replaceChildren(isMissing(value) ? missing('no value at this time') : spec.format(value));
   });
 }
 
-/** What a legend says without a cursor: the sum for stacked counts, the newest value otherwise. */
-function summary(chart, series) {
+/** The newest interval that is over: of one under way a rate says too little. */
+const lastFull = (chart) => chart.points.findLast((p) => p.x + chart.spec.step <= (chart.spec.until ?? Infinity));
+
+function sum(chart, series) {
   const known = chart.points.map((p) => (p.absent ? null : series.value(p))).filter((v) => !isMissing(v));
-  if (!known.length) return null;
-  return chart.spec.stacked ? known.reduce((a, b) => a + b, 0) : known.at(-1);
+  return known.length ? known.reduce((a, b) => a + b, 0) : null;
 }
 
 function columnsOf(chart) {
@@ -166,7 +171,7 @@ function redraw(chart) {
 /**
  * The chart named `key`, made on first use and fed afterwards, so a live update keeps the cursor.
  * @param spec {title, points: [{x: Unix seconds, …}], step, series: [{label, colour, value(point), hint, dashed, filled}],
- *              stacked, format(value), range, onZoom(from, to)}
+ *              stacked, format(value), range, until: where the window ends, onZoom(from, to)}
  */
 export function timeChart(key, spec) {
   let chart = charts.get(key);

@@ -12,6 +12,8 @@ import { common, stepOf, windowOf } from '../state.js';
 import { timeChart } from '../timechart.js';
 
 const SLOWEST = 10;
+/** So long after its end an interval is known in full: engines export in batches. */
+const EXPORTED_AFTER_S = 20;
 const BURN_WINDOWS = ['5m', '30m', '1h', '2h', '6h', '1d', '3d'];
 
 async function load(context, signal, arrived) {
@@ -108,11 +110,20 @@ function headline(data, objective, context) {
     seeMissed(context));
 }
 
-function seriesPanels(series, objective, context) {
+/** Up to when this window is known in full, Unix seconds. */
+function knownUntil(context, diagnosis) {
+  const behind = diagnosis?.settled === false && diagnosis.watermark ? dateOf(diagnosis.watermark).getTime() / 1000 : Infinity;
+  return Math.min(windowOf(context.state).to, Date.now() / 1000 - EXPORTED_AFTER_S, behind);
+}
+
+function seriesPanels(series, objective, context, diagnosis) {
   const points = series.points.map((p) => ({ ...p, x: Math.round(dateOf(p.t).getTime() / 1000) }));
   const step = Number(series.step);
   const onZoom = (from, to) => context.go({ range: undefined, from: String(from), to: String(to) });
-  const shared = { points, step, onZoom };
+  const until = knownUntil(context, diagnosis);
+  const shared = { points, step, onZoom, until };
+  // what an interval under way would show as a rate is only how much of it is over
+  const full = points.filter((p) => p.x + step <= until);
   const target = objective?.target;
   const lowest = Math.min(target ?? 1, ...points.map((p) => p.attainment ?? 1));
   const floor = lowest > 0.95 ? 0.9 : lowest > 0.6 ? 0.5 : 0;
@@ -124,7 +135,7 @@ function seriesPanels(series, objective, context) {
         ...(isMissing(target) ? [] : [{ label: 'target', colour: 'var(--bad)', dashed: true, value: () => target }])],
     })),
     panel('Goodput', { id: 'goodput', note: 'Requests per second that met both objectives, under all that started.' }, timeChart('goodput', {
-      ...shared, title: 'Goodput over time', format: rateText,
+      ...shared, points: full.length ? full : points, title: 'Goodput over time', format: rateText,
       series: [{ label: 'started', colour: 'var(--quiet)', value: (p) => p.requests / step, hint: 'requests of the step ÷ its length' },
         { label: 'goodput', colour: 'var(--good)', filled: true, value: (p) => p.goodput_rps }],
     })),
@@ -154,7 +165,7 @@ function render(data, context) {
       ? [h('p', { class: 'objective-line' }, h('b', {}, text(objective.name)), ' ', asTarget(objective)), tiles(objective), objectivesTable(objectives, objective, context)]
       : h('p', { class: 'empty' }, 'No objective is configured; give TTFT, TPOT and target above, or start pdscope with --slo FILE.'))),
     h('div', { class: 'grid' },
-      ifAnswered(data.series, 'The series', (series) => seriesPanels(series, objective, context)),
+      ifAnswered(data.series, 'The series', (series) => seriesPanels(series, objective, context, data.diagnosis.value)),
       panel('TTFT by prompt length', { id: 'ttft', wide: false, note: 'Start of the request to the first token sent to the client.' },
         ifAnswered(data.ttft, 'TTFT', (l) => rangeTable('TTFT percentiles by input tokens', 'input tokens', byLowerEdge(l.rows), objective?.ttft ?? null, l.note))),
       panel('TPOT by prompt length', { id: 'tpot', note: 'Time per output token after the first.' },
