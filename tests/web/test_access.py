@@ -74,6 +74,22 @@ def test_nothing_sticks_out_at_any_width(page: Page, api: RecordedApi, address: 
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
 
 
+CUT = """[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth + 1)
+  .map((e) => e.getAttribute('aria-label'))"""
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_no_table_is_cut_on_a_telephone_or_a_laptop(
+    page: Page, api: RecordedApi, address: str, width: int
+) -> None:
+    api.later = True
+    page.set_viewport_size({"width": width, "height": 800})
+    for view in VIEWS:
+        page.goto(address_of(address, view))
+        settled(page)
+        assert page.evaluate(CUT) == [], view
+
+
 @pytest.mark.parametrize(("scheme", "ground"), [("light", "rgb(244, 246, 248)"), ("dark", "rgb(12, 17, 22)")])
 def test_the_theme_follows_the_system(
     page: Page, address: str, scheme: Literal["light", "dark"], ground: str

@@ -78,6 +78,19 @@ def test_charts_are_drawn_on_canvases_of_the_panels_width(page: Page, address: s
         assert abs(box["width"] - around["width"]) < 2
 
 
+def test_without_a_cursor_a_legend_reads_the_last_interval_that_is_over(page: Page, address: str) -> None:
+    """Of the minute that the window cuts in two, a rate would say half."""
+    page.goto(f"{address}/?from=1795917600&to=1795921170")
+    goodput = panel(page, "goodput")
+    points = recorded("slo.timeseries")["points"]
+    assert points[-1]["t"].startswith("2026-11-29T02:59:00")
+    expect(goodput.locator(".when")).to_have_text("02:58:00")
+    expect(goodput.locator(".legend")).to_contain_text(f"started {points[-2]['requests'] / 60:.3g}/s")
+    expect(panel(page, "attainment").locator(".when")).to_have_text("02:58:00")
+    goodput.get_by_text("Numbers").click()
+    expect(goodput.locator("tbody tr")).to_have_count(len(points) - 1)
+
+
 def test_arrow_keys_read_a_chart_point_by_point(page: Page, address: str) -> None:
     page.goto(f"{address}/?{FIXED}")
     plot = panel(page, "attainment").locator(".plot")
