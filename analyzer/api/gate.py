@@ -217,6 +217,7 @@ def _interval(interval: Interval) -> EstimateModel:
 def _promise(line: Promise) -> PromiseModel:
     return PromiseModel(
         name=line.name,
+        prompts=line.prompts or None,
         unit=line.unit,
         promised=line.promised,
         promised_label="supplied" if line.name == "transfer_p95" else "modelled",

@@ -47,6 +47,7 @@ class PromiseModel(BaseModel):
     """One line of the receipt (modelled) beside what was measured."""
 
     name: str
+    prompts: str | None = Field(description="Of prompts of this input bucket only; null: of all requests.")
     unit: str
     promised: float | None
     promised_label: Literal["modelled", "supplied"]

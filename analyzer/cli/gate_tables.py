@@ -53,7 +53,8 @@ def _promises(lines: list[dict[str, Any]]) -> Table:
         table.add_column(escape(name), overflow="fold")
     for line in lines:
         measured = escape(between(line["measured"]))
-        unit = f"{line['name']} ({line['unit']})"
+        of = f", prompts {line['prompts']}" if line["prompts"] else ""
+        unit = f"{line['name']}{of} ({line['unit']})"
         table.add_row(unit, told(line["promised"]), measured, told(line["limit"]), MARKS[line["kept"]])
     return table
 

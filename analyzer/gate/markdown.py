@@ -60,7 +60,8 @@ def cell(text: object) -> str:
 
 
 def _promise(line: Mapping[str, Any]) -> Sequence[str]:
-    name, limit = f"{line['name']} ({line['unit']})", told(line["limit"])
+    of = f", prompts {line['prompts']}" if line["prompts"] else ""
+    name, limit = f"{line['name']}{of} ({line['unit']})", told(line["limit"])
     return (name, told(line["promised"]), between(line["measured"]), limit, line["kept"], line["why"])
 
 

@@ -40,6 +40,13 @@ class Promise:
     limit: float | None
     kept: Kept
     why: str
+    prompts: str = ""
+    """Of prompts of this length only, an input bucket; empty: of all requests."""
+
+    @property
+    def title(self) -> str:
+        """The line in words."""
+        return f"{self.name}, prompts {self.prompts}" if self.prompts else self.name
 
 
 def choose_scenario(receipt: Receipt, candidate: Cohort) -> tuple[Scenario | None, str]:
@@ -79,7 +86,29 @@ def promises(receipt: Receipt, scenario: Scenario, candidate: Cohort, tolerance:
         out.append(at_most(name, "s", promised, found[name], tolerance))
     out.append(_gaps(result.itl99_s, found["itl_p99"], tolerance))
     out += _hand_off(receipt, candidate, tolerance)
-    return [*out, _accelerators(scenario, candidate), *_load(workload_of(receipt, scenario), candidate)]
+    out += [_accelerators(scenario, candidate), *_load(workload_of(receipt, scenario), candidate)]
+    return [*out, *_by_prompt(receipt, scenario, candidate, tolerance)]
+
+
+def _by_prompt(receipt: Receipt, scenario: Scenario, candidate: Cohort, tolerance: float) -> list[Promise]:
+    """What was promised of each prompt length; what too few requests show holds nothing up."""
+    members = candidate.members("input_bucket")
+    out: list[Promise] = []
+    for part in scenario.result.by_prompt:
+        found = estimates(candidate, members.get(part.prompts, np.zeros(0, np.intp)), seed=1)
+        share = part.met_count / part.measured
+        lines = [_at_least("attainment", share, found["attainment"], min(share, receipt.contract.attainment))]
+        for name, promised in (
+            ("ttft_p50", part.ttft50_s), ("ttft_p95", part.ttft95_s),
+            ("tpot_p50", part.tpot50_s), ("tpot_p95", part.tpot95_s),
+        ):  # fmt: skip
+            lines.append(at_most(name, "s", promised, found[name], tolerance))
+        out += [replace(line, prompts=part.prompts, kept=_of_part(line.kept)) for line in lines]
+    return out
+
+
+def _of_part(kept: Kept) -> Kept:
+    return Kept.NOT_SHOWN if kept is Kept.UNDECIDED else kept
 
 
 def _gaps(promised: float | None, found: Estimate, tolerance: float) -> Promise:

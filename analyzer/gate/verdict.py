@@ -138,7 +138,7 @@ def _promise(line: Promise) -> str:
     )
     measured = f"measured {told(line.measured.value)}{between} {line.unit}"
     promised = "nothing" if line.promised is None else f"{line.promised:.4g} {line.unit}"
-    return f"{line.name}: promised {promised} (modelled), {measured}: {line.why}"
+    return f"{line.title}: promised {promised} (modelled), {measured}: {line.why}"
 
 
 def _waived(check: Check, waived: Sequence[str]) -> Check:

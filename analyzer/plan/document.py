@@ -151,7 +151,9 @@ def comparison_part(found: Comparison) -> Json:
 
 def figures_part(figures: Figures) -> Json:
     """Simulated figures."""
-    return {**asdict(figures), "label": str(figures.label), "met": figures.met}
+    shown = asdict(figures)
+    del shown["by_prompt"]  # in the receipt, for the gate
+    return {**shown, "label": str(figures.label), "met": figures.met}
 
 
 def layout_part(layout: Layout, accelerators: int) -> Json:

@@ -1,7 +1,9 @@
 """What a simulated layout did to the requests, and its figures over a measured window. All modelled."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +72,23 @@ class Window:
             raise BadPlan(f"measured window {self.start_s} s to {self.end_s} s is empty")
 
 
+PROMPTS = {"0-1K": (0, 1024), "1-4K": (1024, 4096), "4-16K": (4096, 16384), "16K+": (16384, inf)}
+"""Prompt lengths told apart, tokens, lower edges included: the input buckets of observed requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFigures:
+    """What requests with prompts of one length reach; None where none of them ended well."""
+
+    prompts: str
+    measured: int
+    met_count: int
+    ttft50_s: float | None
+    ttft95_s: float | None
+    tpot50_s: float | None
+    tpot95_s: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Percentiles over the measured requests that ended well; None with no such request.
@@ -87,6 +106,7 @@ class Figures:
     tpot50_s: float | None
     tpot95_s: float | None
     itl99_s: float | None
+    by_prompt: tuple[PromptFigures, ...] = ()
     label: Label = Label.MODELLED
 
     @property
@@ -125,7 +145,29 @@ def figures(run: Run, objective: Objective, window: Window) -> Figures:
         tpot50_s=percentile(tpot, 0.5),
         tpot95_s=percentile(tpot, 0.95),
         itl99_s=step_percentile(run.stretches, window, 0.99),
+        by_prompt=tuple(_by_prompt(run, inside, ok, objective)),
     )
+
+
+def _by_prompt(
+    run: Run, inside: npt.NDArray[np.bool_], ok: npt.NDArray[np.bool_], objective: Objective
+) -> Iterator[PromptFigures]:
+    """Figures of every prompt length that occurs."""
+    load = run.workload.columns
+    steps = load.output - 1
+    ttft, spread = run.first_s - load.arrival_s, run.last_s - run.first_s
+    for name, (low, high) in PROMPTS.items():
+        chosen = inside & (load.prompt >= low) & (load.prompt < high)
+        if not chosen.any():
+            continue
+        well = chosen & ok
+        met = (ttft[well] <= objective.ttft_s) & (spread[well] <= objective.tpot_s * steps[well])
+        several = well & (steps > 0)
+        tpot = spread[several] / steps[several]
+        yield PromptFigures(
+            name, int(chosen.sum()), int(met.sum()), percentile(ttft[well], 0.5),
+            percentile(ttft[well], 0.95), percentile(tpot, 0.5), percentile(tpot, 0.95),
+        )  # fmt: skip
 
 
 LISTED = 64

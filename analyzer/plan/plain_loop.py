@@ -165,10 +165,12 @@ def _worker(
 
 
 def figures(
-    trail: Trail, rows: list[Row], window: tuple[float, float], ttft_s: float, tpot_s: float
-) -> dict[str, float | int | None]:
+    trail: Trail, rows: list[Row], window: tuple[float, float], ttft_s: float, tpot_s: float,
+    inside: list[int] | None = None,
+) -> dict[str, float | int | None]:  # fmt: skip
     """Percentiles and attainment over the requests that arrive inside `window`; failed ones are missed."""
-    inside = [i for i, row in enumerate(rows) if window[0] < row[0] < window[1]]
+    if inside is None:
+        inside = [i for i, row in enumerate(rows) if window[0] < row[0] < window[1]]
     ttft, tpot, met = [], [], 0
     for i in inside:
         if i in trail.failed:
@@ -190,6 +192,24 @@ def figures(
         "tpot95_s": _rank(tpot, 0.95),
         "itl99_s": _weighted(steps_in, 0.99),
     }
+
+
+def figures_by_prompt(
+    trail: Trail, rows: list[Row], window: tuple[float, float], ttft_s: float, tpot_s: float
+) -> dict[str, dict[str, float | int | None]]:
+    """The same for the requests with prompts of one length, by the name of the length; no step times."""
+    edges = [("0-1K", 1024.0), ("1-4K", 4096.0), ("4-16K", 16384.0), ("16K+", math.inf)]
+    groups: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if window[0] < row[0] < window[1]:
+            groups.setdefault(next(name for name, high in edges if row[1] < high), []).append(i)
+    found = {}
+    for name, members in groups.items():
+        part = Trail(first=trail.first, last=trail.last, failed=trail.failed)
+        own = figures(part, rows, window, ttft_s, tpot_s, members)
+        del own["itl99_s"]
+        found[name] = own
+    return found
 
 
 def _rank(values: list[float], q: float) -> float | None:

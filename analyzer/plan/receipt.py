@@ -244,7 +244,7 @@ def layout_part(layout: Layout, accelerators: int) -> dict[str, Any]:
 
 def _scenario(number: int, evaluation: Evaluation, accelerators: int) -> dict[str, Any]:
     result = asdict(evaluation.figures)
-    result["label"] = str(result["label"])
+    result |= {"label": str(result["label"]), "by_prompt": list(result["by_prompt"])}
     return {
         "id": f"s{number}",
         "layout": layout_part(evaluation.layout, accelerators),

@@ -196,6 +196,18 @@ class QueuePart(Part):
     utilisation: float | None
 
 
+class PromptPart(Part):
+    """Simulated figures of the requests with prompts of one length."""
+
+    prompts: Literal["0-1K", "1-4K", "4-16K", "16K+"]
+    measured: int = Field(ge=1)
+    met_count: int = Field(ge=0)
+    ttft50_s: float | None
+    ttft95_s: float | None
+    tpot50_s: float | None
+    tpot95_s: float | None
+
+
 class ResultPart(Part):
     """Simulated figures; null where nothing was measured."""
 
@@ -209,6 +221,7 @@ class ResultPart(Part):
     tpot50_s: float | None
     tpot95_s: float | None
     itl99_s: float | None
+    by_prompt: list[PromptPart] = []
 
 
 class LayoutPart(Part):

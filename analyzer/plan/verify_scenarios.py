@@ -221,6 +221,12 @@ def compare_figures(
     found = plain_loop.figures(trail, rows, window, contract.ttft_s, contract.tpot_s)
     for name, value in found.items():
         findings.same(f"{place}: {name}", getattr(said, name), value)
+    parts = plain_loop.figures_by_prompt(trail, rows, window, contract.ttft_s, contract.tpot_s)
+    if said.by_prompt and {part.prompts for part in said.by_prompt} != parts.keys():
+        findings.problems.append(f"{place}: by_prompt leaves prompts out or tells of some that did not come")
+    for part in said.by_prompt:
+        for name, value in parts.get(part.prompts, {}).items():
+            findings.same(f"{place}: prompts {part.prompts}: {name}", getattr(part, name), value)
     inside = {i for i, row in enumerate(rows) if window[0] < row[0] < window[1]}
     failed = Counter(why for i, why in trail.failed.items() if i in inside)
     for why in {*failed, *said.failed}:

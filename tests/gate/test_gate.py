@@ -78,7 +78,13 @@ def test_a_candidate_that_keeps_its_promises_passes_once_the_rest_is_waived(play
     assert (code, answer["verdict"]) == (0, "pass"), answer["refused"] + answer["unsaid"]
     assert answer["plan"]["layout"] == "2P+2D"
     assert answer["plan"]["status"] == "verified"
-    assert {line["kept"] for line in answer["promises"]} == {"kept"}
+    assert {line["kept"] for line in answer["promises"] if not line["prompts"]} == {"kept"}
+    assert "itl_p99" in {line["name"] for line in answer["promises"]}
+    by_prompt = [line for line in answer["promises"] if line["prompts"]]
+    assert {line["prompts"] for line in by_prompt} == {"0-1K", "1-4K", "4-16K"}
+    assert {line["kept"] for line in by_prompt} <= {"kept", "not_shown"}
+    told = [line for line in by_prompt if line["measured"]["low"] is not None]
+    assert {line["name"] for line in told} >= {"attainment", "ttft_p50", "ttft_p95", "tpot_p50"}
     assert "waived" in {check["status"] for check in answer["checklist"]}
 
 
@@ -89,7 +95,7 @@ def test_a_transfer_delayed_beyond_its_budget_is_refused(played: Played) -> None
     code, answer = played.gate("delayed", *options, *waiving(not_shown(asked)))
 
     assert (code, answer["verdict"]) == (1, "refuse")
-    broken = {line["name"]: line for line in answer["promises"] if line["kept"] == "broken"}
+    broken = {x["name"]: x for x in answer["promises"] if x["kept"] == "broken" and not x["prompts"]}
     assert {"transfer_time_over_budget_p50", "effective_bandwidth_p50"} <= broken.keys()
     assert broken["transfer_time_over_budget_p50"]["measured"]["low"] > 10
     assert any(reason.startswith("transfer_time_over_budget_p50") for reason in answer["refused"])

@@ -194,6 +194,23 @@ def test_one_changed_digit_of_a_figure_is_found(made: Made, layout: str, figure:
     assert_rejected(changed(made, change), f"{figure}: the receipt says")
 
 
+@pytest.mark.parametrize("figure", ["measured", "met_count", "ttft50_s", "ttft95_s", "tpot95_s"])
+def test_one_changed_digit_of_a_prompt_lengths_figure_is_found(made: Made, figure: str) -> None:
+    def change(receipt: dict[str, Any]) -> None:
+        part = scenario(receipt, "3P+1D")["result"]["by_prompt"][1]
+        assert part["prompts"] == "1-4K"
+        part[figure] = part[figure] + 1 if isinstance(part[figure], int) else part[figure] * 1.0001
+
+    assert_rejected(changed(made, change), f"prompts 1-4K: {figure}: the receipt says")
+
+
+def test_a_prompt_length_left_out_is_found(made: Made) -> None:
+    def change(receipt: dict[str, Any]) -> None:
+        scenario(receipt, "3P+1D")["result"]["by_prompt"].pop()
+
+    assert_rejected(changed(made, change), "by_prompt leaves prompts out")
+
+
 @pytest.mark.parametrize(
     "place",
     ["attainment", "ttft95_s", "tpot95_s", "highest_utilisation", "accelerators", "layout", "scenario"],
