@@ -1,6 +1,7 @@
 """Every panel's SQL runs on the embedded engine as the plugin sends it, and gives what its panel needs."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,47 @@ def test_new_processes_are_marked_when_they_are_first_seen(store: Store) -> None
     )[0]
     rows = store.rows(Window(first, last, 5).expand(sql_text("annotations/processes")))
     assert any("vllm-prefill" in row["text"] for row in rows)
+
+
+LONG_AGO = datetime(2020, 1, 1, 12, 0, tzinfo=UTC)
+"""Of no window of the captures."""
+
+
+def marks(store: Store, name: str) -> list[dict[str, Any]]:
+    start = int(LONG_AGO.timestamp())
+    return store.rows(Window(start - 600, start + 3600, 60).expand(sql_text(f"annotations/{name}")))
+
+
+def test_a_worker_that_comes_back_as_another_version_is_marked_as_changed(store: Store) -> None:
+    columns = ["resource_id", "service", "instance", "pool", "attrs", "seen_at"]
+    started = [
+        (91, {"service.version": "1", "pd.gpus": "4"}),
+        (92, {"service.version": "1", "pd.gpus": "4"}),
+        (93, {"service.version": "2", "pd.gpus": "8"}),
+    ]
+    rows = [
+        [number, "vllm", "decode-x", "decode", attrs | {"process.creation.time": f"2020-01-01T12:{number}"},
+         LONG_AGO + timedelta(minutes=number - 90)]
+        for number, attrs in started
+    ]  # fmt: skip
+    store.insert("resources", rows, columns)
+
+    (mark,) = marks(store, "configuration")
+
+    assert mark["title"] == "configuration change"
+    assert mark["text"] == "decode-x: version 1 to 2, accelerators 4 to 8"
+    assert mark["time"].replace(tzinfo=UTC) == LONG_AGO + timedelta(minutes=3)
+
+
+def test_a_crash_that_the_diagnosis_found_is_marked(store: Store) -> None:
+    columns = ["started", "model", "finding", "severity", "detail", "requests", "version"]
+    crash = [LONG_AGO, "m", "decode_crash", "critical", "decode worker d-0 went away", 3, 1]
+    other = [LONG_AGO, "m", "clock_skew", "warning", "off by 2 ms", None, 1]
+    store.insert("findings_kept", [crash, other], columns)
+
+    (mark,) = marks(store, "crashes")
+
+    assert (mark["title"], mark["text"]) == ("crash", "decode worker d-0 went away")
 
 
 def test_a_clock_that_is_off_is_shown_with_its_bounds(store: Store, window: Window) -> None:
