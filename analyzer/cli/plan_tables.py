@@ -186,6 +186,19 @@ def show_kv(
     console.print(table)
 
 
+def _alike(lines: list[str]) -> list[str]:
+    """Lines `what: why`, those of one why as one, told by the first and how many more."""
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        what, colon, why = line.partition(": ")
+        groups.setdefault(why if colon else line, []).append(what if colon else "")
+    return [
+        why if not whats[0]
+        else f"{whats[0]}{f' and {len(whats) - 1} more' if len(whats) > 1 else ''}: {why}"
+        for why, whats in groups.items()
+    ]  # fmt: skip
+
+
 def show_findings(path: Path, findings: Findings, as_json: bool) -> None:
     """What verifying found."""
     if as_json:
@@ -193,7 +206,7 @@ def show_findings(path: Path, findings: Findings, as_json: bool) -> None:
         return
     colour = {"verified": "green", "rejected": "red", "incomplete": "yellow"}[findings.status]
     console.print(f"{escape(str(path))}: [{colour}]{findings.status}", highlight=False)
-    for title, lines in (("wrong", findings.problems), ("not checked", findings.unchecked)):
+    for title, lines in (("wrong", findings.problems), ("not checked", _alike(findings.unchecked))):
         for line in lines:
             console.print(f"  {title}: {escape(line)}", highlight=False, soft_wrap=True)
     console.print(f"  worked out again: {', '.join(findings.checked) or 'nothing'}", highlight=False)

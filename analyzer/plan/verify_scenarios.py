@@ -111,6 +111,7 @@ def check_scenarios(
             _workload(workload, rows, findings)
             if len(findings.problems) > before:
                 known[workload.name] = f"its workload {workload.name} is not what the receipt says"
+    done = 0
     for k, scenario in enumerate(receipt.scenarios, start=1):
         rows = known.get(scenario.workload, "")
         if not rows:
@@ -124,10 +125,12 @@ def check_scenarios(
         elif _steps(scenario, rows) > MAX_STEPS:
             findings.unchecked.append(f"{scenario.id}: more than {MAX_STEPS} steps to simulate again")
         else:
+            done += 1
             _queues(scenario, rows, receipt, c, findings)
             _result(scenario, rows, receipt, c, findings)
         progress(k, len(receipt.scenarios))
-    findings.checked.append(f"{len(receipt.scenarios)} scenarios")
+    if done:
+        findings.checked.append(f"{done} scenarios")
 
 
 def _steps(scenario: Scenario, rows: list[Row]) -> float:
