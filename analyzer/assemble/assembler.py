@@ -5,7 +5,6 @@ here loops over spans; Python only decides identity where traces and requests ar
 """
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from analyzer.assemble.clock_work import slices_to_correct
 from analyzer.assemble.crew import SHARES
 from analyzer.assemble.names import NameLimits, Names
 from analyzer.assemble.naming import Naming
+from analyzer.assemble.review_time import REVIEW_EVERY_S, ReviewTime
 from analyzer.assemble.rules_table import write_rules
 from analyzer.assemble.scratch import Scratch
 from analyzer.assemble.span_reader import SpanReader
@@ -31,12 +31,6 @@ GRACE_S = 60.0
 """How long (seconds after its last span) a request may lack its request span before its legs are shown
 alone.
 """
-
-REVIEW_S = 6 * 3600
-"""How far back (seconds) requests are judged again."""
-
-REVIEW_EVERY_S = 5.0
-"""How often (seconds, at most) requests are judged again while nothing new arrives."""
 
 MAX_PAUSE_S = 3.0
 """Longest pause (seconds) between steps while there is something to do: what a slow machine may be behind."""
@@ -81,6 +75,7 @@ class Assembler:
         late_after_s: int = LATE_AFTER_S,
         names: NameLimits | None = None,
         scratch: Scratch | None = None,
+        review_every_s: float = REVIEW_EVERY_S,
     ):
         """roles: (RE2 pattern of a service name or instance, role) from the settings; they outrank the
         defaults.
@@ -100,8 +95,7 @@ class Assembler:
         self._step_lock = threading.Lock()
         self._last_step_s = 0.0
         self._decided: set[bytes] = set()
-        self._reviewed = -math.inf
-        self._oldest_new: int | None = None
+        self._review_time = ReviewTime(review_every_s)
         self._write_rules()
         rows = store.query(read_sql(__file__, "sql/progress"))
         self._taken = int(rows[0][0]) if rows else 0
@@ -147,7 +141,8 @@ class Assembler:
         with self._step_lock:
             stored = self._store.last_sequence
             after, upto = self._taken, min(stored, self._taken + STEP_SEQUENCES)
-            if upto <= after and not self._review_due():
+            due = self._review_time.due()
+            if upto <= after and not due:
                 return False
             began = time.monotonic()
             if upto > after:
@@ -156,8 +151,8 @@ class Assembler:
                     "assembly_progress", [[0, upto, upto]], ["id", "ingest_sequence", "version"]
                 )
                 self._taken = upto
-            else:
-                self._review()
+            if due:
+                self._review(busy=upto > after)
             self._last_step_s = time.monotonic() - began
             return upto > after
 
@@ -179,9 +174,6 @@ class Assembler:
             self._wake.wait(pause)
             self._wake.clear()
 
-    def _review_due(self) -> bool:
-        return self._oldest_new is not None and time.monotonic() - self._reviewed > REVIEW_EVERY_S
-
     def _assemble(self, after: int, upto: int) -> None:
         window = {"after": after, "upto": upto}
         self._clear()
@@ -200,26 +192,25 @@ class Assembler:
             "SELECT toUInt32(min(first_bucket)), count() FROM {scratch:Identifier}.batch_requests"
         )[0]
         if oldest[1]:
-            self._oldest_new = min(int(oldest[0]), self._oldest_new or int(oldest[0]))
+            self._review_time.arrived(int(oldest[0]))
 
     def _write_rules(self) -> None:
         write_signal_rules(self._store, self._adapters)
         write_rules(self._store, self._scratch, self._adapters, self._roles)
 
-    def _review(self) -> None:
+    def _review(self, busy: bool = False) -> None:
         """Judge again what only time can tell: requests without a request span, and streams nobody
-        reported the end of.
+        reported the end of. busy: more arrives meanwhile, so that only what is recent is looked at.
         """
-        now = time.time()
-        self._reviewed = time.monotonic()
-        since = int(now) - REVIEW_S
+        began, now = time.monotonic(), time.time()
+        since = {"since": self._review_time.since(now, busy)}
         self._clear()
         self._scratch.command("TRUNCATE TABLE {scratch:Identifier}.worker_life")
-        self._do("worker_life", {"since": self._review_from(since)})
-        self._do("unfinished", {"since": self._review_from(since)})
-        self._do("rootless", {"before": int((now - self._grace_s) * 1e9), "since": self._review_from(since)})
+        self._do("worker_life", since)
+        self._do("unfinished", since)
+        self._do("rootless", {**since, **self._waited(now)})
         self._rebuild(self._taken)
-        self._oldest_new = None
+        self._review_time.done(began)
 
     def _correct_clocks(self, upto: int) -> None:
         """Assemble again what stands on clocks that turn out to differ; once, as offsets then agree."""
@@ -228,17 +219,20 @@ class Assembler:
             self._do("recorrect", {"slices": [slice_]})
             self._rebuild(upto)
 
-    def _review_from(self, since: int) -> int:
-        """Imported requests may be older than the review reaches back: then it starts with them."""
-        return min(since, self._oldest_new) if self._oldest_new is not None else since
+    def _waited(self, now: float) -> dict[str, int]:
+        """Until when what came last is no longer waited for (Unix ns): a request span, and a read of KV."""
+        return {
+            "rootless_before": int((now - self._grace_s) * 1e9),
+            "unread_before": int((now - self._late_after_s) * 1e9),
+        }
 
     def _rebuild(self, upto: int) -> None:
         shares = {"shares": list(self._shares), "of": SHARES}
         self._do("batch_requests", shares)
         self._do("batch_spans", shares)
         self._do("attempts", {})
-        merge = {"rootless_before": int((time.time() - self._grace_s) * 1e9), "upto": upto}
-        self._do("merged", {**merge, "late_after_s": self._late_after_s})
+        waited = self._waited(time.time())
+        self._do("merged", {**waited, "upto": upto, "late_after_s": self._late_after_s})
         self._do("timelines", {"decided": sorted(key.hex() for key in self._decided)})
         self.names.mark()
         self._do("requests", {})

@@ -11,16 +11,10 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from analyzer.assemble.assembler import (
-    GRACE_S,
-    LATE_AFTER_S,
-    REVIEW_EVERY_S,
-    STEP_SEQUENCES,
-    Assembler,
-    Progress,
-)
+from analyzer.assemble.assembler import GRACE_S, LATE_AFTER_S, STEP_SEQUENCES, Assembler, Progress
 from analyzer.assemble.crew import SHARES, Crew
 from analyzer.assemble.names import NameLimits
+from analyzer.assemble.review_time import REVIEW_EVERY_S
 from analyzer.assemble.scratch import Scratch
 from collector.engines import ADAPTERS
 from collector.engines.rules import Adapter, Role
@@ -94,8 +88,9 @@ class SharedAssembler(Assembler):
                 busy = self._rebuild_next() or busy
                 if not busy:
                     self._correct_when_idle()
-                    if self._review_due():
-                        self._whole(self._review)
+                if self._review_time.due():
+                    more_came = busy
+                    self._whole(lambda: self._review(more_came))
             if duty.names and not busy:
                 self._sweep()
             if busy:
@@ -200,7 +195,7 @@ class SharedAssembler(Assembler):
         if set(shares) - set(self._shares):
             since = time.time() - _CORRECTED_AGAIN_S
             self._offsets = {slice_: hash_ for slice_, hash_ in self._offsets.items() if slice_ < since}
-            self._oldest_new = self._oldest_new or int(since)
+            self._review_time.arrived(int(since))
         self._shares = shares
 
     def _whole(self, work: Callable[[], None]) -> None:

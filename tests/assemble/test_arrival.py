@@ -245,3 +245,85 @@ def test_a_request_whose_kv_ran_out_unread_is_shown_without_waiting_for_its_requ
     ((row,),) = [tuple(rows(store).values())]
     assert row["notes"] == ("no_request_span",)
     assert store.query("SELECT transfer_id, releases.2 FROM transfers FINAL") == [("t", ["expired"])]
+
+
+def leg_alone(trace: int, at: int) -> Span:
+    """An engine's leg of 10 ms whose request span has not come."""
+    root, *_ = native(trace, at)
+    return replace(
+        root, span_id=b"prefills", scope="vllm", name="llm_request", process=PREFILL, events=(),
+        end_ns=at + 10 * MS, attributes={"gen_ai.request.id": f"cmpl-{trace}-0", "gen_ai.usage.prompt_tokens": "7"},
+    )  # fmt: skip
+
+
+def of_trace(store: Store, trace: int) -> list[dict]:
+    return [row for row in rows(store).values() if row["trace_id"] == trace.to_bytes(16, "big")]
+
+
+def test_a_leg_that_stands_alone_is_shown_although_others_never_stop_coming(store):
+    """On a busy system there is no quiet moment to judge again in."""
+    now = time.time_ns() // MS * MS
+    store.insert_traces([body([leg_alone(81, now - 1_000 * MS)])])
+    Assembler(store, grace_s=3600).step()
+    assert of_trace(store, 81) == []
+
+    assembler = Assembler(store, grace_s=0, review_every_s=0)
+    for number in range(2):
+        store.insert_traces([body(native(82 + number, now))])
+        assert assembler.step()
+
+    ((row,),) = [of_trace(store, 81)]
+    assert row["notes"] == ("no_request_span",)
+
+
+def test_what_falls_due_after_the_last_arrival_is_shown_without_another(store):
+    end = time.time_ns() // MS * MS + 300 * MS
+    store.insert_traces([body([leg_alone(85, end - 10 * MS)])])
+    assembler = Assembler(store, grace_s=0, review_every_s=0)
+    assert assembler.step()
+    assembler.step()
+    while time.time_ns() <= end + MS:
+        time.sleep(0.05)
+
+    assembler.step()
+
+    assert [row["notes"] for row in of_trace(store, 85)] == [("no_request_span",)]
+
+
+def publishing(leg: Span, lease_end: int, **more: str) -> list[Span]:
+    """The leg and its publish, whose lease ends at a Unix time (ns)."""
+    told = {"pd.kv.transfer_id": "t", "pd.kv.lease_expires_unix_nano": str(lease_end), **more}
+    publish = replace(
+        leg, span_id=b"publishs", name="pd.kv_publish", scope="", start_ns=leg.end_ns, attributes=told
+    )
+    return [leg, publish]
+
+
+def test_kv_whose_lease_ended_is_shown_although_nobody_says_that_it_was_given_back(store):
+    """Few engines tell; the deadline they told is enough, once a read of it would have been heard of."""
+    now = time.time_ns() // MS * MS
+    over = publishing(leg_alone(91, now - 40_000 * MS), now - 10_000 * MS)
+    running = publishing(leg_alone(92, now - 1_000 * MS), now + 3600 * 10**9)
+    read = publishing(leg_alone(93, now - 40_000 * MS), now - 10_000 * MS)
+    read += [replace(read[1], span_id=b"imported", name="pd.kv_import", end_ns=read[1].end_ns + 5 * MS)]
+    unread = publishing(leg_alone(94, now - 40_000 * MS), now - 10_000 * MS)
+    renewed = [*unread, replace(publishing(unread[0], now + 3600 * 10**9)[1], span_id=b"renewals")]
+
+    store.insert_traces([body([*over, *running, *read, *renewed])])
+    Assembler(store, grace_s=3600).catch_up()
+
+    assert [len(of_trace(store, trace)) for trace in (91, 92, 93, 94)] == [1, 0, 0, 0]
+
+
+def test_a_lease_that_ends_later_is_looked_at_again_then(store):
+    now = time.time_ns() // MS * MS
+    end = now + 300 * MS
+    store.insert_traces([body(publishing(leg_alone(95, now - 1_000 * MS), end))])
+    assembler = Assembler(store, grace_s=3600, late_after_s=0, review_every_s=0)
+    assert assembler.step()
+    while time.time_ns() <= end + MS:
+        time.sleep(0.05)
+
+    assembler.step()
+
+    assert [row["notes"] for row in of_trace(store, 95)] == [("no_request_span",)]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.running import Server, serving
 from tests.live.known import Known
+from tests.live.processes import give_way
 from tests.live.report import Report
 from tests.live.set_up import HOME
 
@@ -33,6 +34,7 @@ def server(folder: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
     """`pdscope serve`, one for each serving system."""
     data = folder / f"{request.module.__name__.rpartition('.')[2]}-data"
     with serving(data, "--clickhouse-http", "127.0.0.1:0") as running:
+        give_way(running.process.pid, 5)
         yield running
 
 

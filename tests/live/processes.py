@@ -32,6 +32,12 @@ def free_ports(count: int) -> list[int]:
         return found
 
 
+def give_way(pid: int, by: int) -> None:
+    """Lower the priority of a process's threads: those that it starts later inherit it."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        os.setpriority(os.PRIO_PROCESS, int(thread.name), os.getpriority(os.PRIO_PROCESS, 0) + by)
+
+
 class Child:
     """One process and those it starts, in a process group that can be stopped, continued and killed."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from tests.live.client import FIRST_TOKEN_ID, LAST_TOKEN_ID, Client, Seen, Wish, drive
+from tests.live.client import FIRST_TOKEN_ID, LAST_TOKEN_ID, Client, Seen, Wish, at_random_apart, drive
 from tests.live.figures import Lag
 from tests.live.vllm_stack import MODEL, VllmStack
 
@@ -48,8 +48,10 @@ def _play(stack: VllmStack, play: Callable[[Client], Any], seed: int) -> Scene:
 def ordinary(stack: VllmStack, count: int, per_s: float, seed: int) -> Scene:
     """Streaming requests of mixed lengths, at random instants."""
     lengths = random.Random(seed)
-    wishes = [Wish(lengths.randint(16, 300), lengths.randint(4, 16)) for _ in range(count)]
-    return _play(stack, lambda client: client.at_random(wishes, per_s), seed)
+    wishes = [Wish(lengths.randint(16, 200), lengths.randint(4, 8)) for _ in range(count)]
+    start = time.time()
+    seen, lag = at_random_apart(stack.url, MODEL, wishes, per_s, seed)
+    return Scene(seen, start, time.time() + 0.001, lag)
 
 
 def leave_mid_stream(stack: VllmStack, count: int) -> Scene:

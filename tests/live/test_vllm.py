@@ -21,7 +21,7 @@ from tests.live.vllm_stack import LEASE_S, VllmStack
 pytestmark = [pytest.mark.live, pytest.mark.timeout(2400)]
 
 REQUESTS = 200
-PER_S = 1.8
+PER_S = 1.4
 ROUNDS = 3
 PHASES = (
     *("router_queue", "prefill_queue", "prefill_compute", "kv_publish", "decode_queue", "kv_transfer"),

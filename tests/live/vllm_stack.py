@@ -91,7 +91,8 @@ class VllmStack:
             "kv_connector_extra_config": {"kv_lease_duration": LEASE_S},
         }
         command = [
-            *("nice", "-n", "5", str(VLLM.folder / "bin/vllm"), "serve", str(VLLM.model)),
+            # what times tokens goes before what makes them: two engines want all of two cores
+            *("nice", "-n", "10", str(VLLM.folder / "bin/vllm"), "serve", str(VLLM.model)),
             *("--served-model-name", MODEL, "--host", "127.0.0.1", "--port", str(getattr(self.ports, role))),
             *("--dtype", "bfloat16", "--max-model-len", "4096", "--block-size", "32"),
             *("--max-num-seqs", "32", "--max-num-batched-tokens", "2048", "--enforce-eager"),

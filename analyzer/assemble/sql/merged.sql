@@ -41,6 +41,8 @@ FROM
         bitOr(bitShiftLeft(toUInt128(bitXor(reinterpretAsUInt64(s.start_ns), 9223372036854775808)), 64), reinterpretAsUInt64(reverse(s.span_id))) AS began,
         s.end_ns AS end_ns, s.impossible AS impossible,
         arrayExists(e -> e.1 = 'release' AND e.5[2] = 'expired', s.kv) AS ran_out,
+        arrayExists(e -> e.1 IN ('transfer', 'import'), s.kv) AS moved,
+        arrayMax(arrayMap(e -> if(e.1 = 'publish', greatest(ifNotFinite(e.6[7], 0), ifNotFinite(e.4 + e.6[8] * 1e9, 0)), 0), s.kv)) AS lease_end,
         s.ingest_sequence AS ingest_sequence, s.ingested_at AS ingested_at, s.marks AS all_marks, s.facts AS all_facts,
         multiIf(s.pool != 0, s.pool, s.plays = 3, 3, c.calls != 0, c.calls, s.plays != 0, s.plays, s.guess) AS role,
         arrayMap(i -> (i.1, i.2, i.3, i.4, if(i.8 > 0, i.8, greatest(s.attempt, a.attempt, 1)), i.6, i.7, role, s.worker),
@@ -58,5 +60,7 @@ LEFT ANY JOIN
     GROUP BY request_key
 ) AS before ON one.request_key = before.request_key
 GROUP BY request_key
--- a request whose KV ran out unread is not waited for: what is held for nobody must be named now
-HAVING has_root OR (max(root = 2) AND (max(end_ns) < {rootless_before:Int64} OR max(ran_out)))
+-- a request whose KV ran out unread is not waited for: what is held for nobody must be named now, whether its producer says so or its last deadline
+HAVING has_root OR (max(root = 2) AND (
+    max(end_ns) < {rootless_before:Int64} OR max(ran_out)
+    OR (max(lease_end) > 0 AND max(lease_end) < {unread_before:Int64} AND NOT max(moved))))
