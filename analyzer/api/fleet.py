@@ -26,6 +26,9 @@ from analyzer.verdict.pool_answer import Sourced, WorkerState, pool_states
 
 router = APIRouter(tags=["fleet"])
 
+ORPHANS_FRESH_S = 1.0
+"""How old an answer on orphans may be while more arrives: they are named within seconds of their lease."""
+
 
 @router.get("/pools", summary="State of every worker of both pools")
 def pools(asked: Asked, services: Provided) -> PoolsModel:
@@ -65,7 +68,7 @@ def kv_orphans(asked: Asked, services: Provided) -> OrphansModel:
     """An orphan was never imported and expired, was aborted or is held too long;
     or it is room never filled.
     """
-    found = services.desk.ask(asked.scope, asked.objectives, FRESH_S).diagnosis
+    found = services.desk.ask(asked.scope, asked.objectives, ORPHANS_FRESH_S).diagnosis
     answer = orphans(services.store, found.situation)
     return OrphansModel(
         orphans=[OrphanModel(**asdict(item)) for item in answer.orphans],
