@@ -67,6 +67,7 @@ def missing(found: Arrivals) -> Iterator[Check]:
     for system in found.systems:
         yield from _phases(system)
         yield from _client_truth(system)
+    yield from _legs(found)
     yield from _signals(found)
     yield from _names(found)
     yield from _pools(found)
@@ -124,6 +125,17 @@ def _client_truth(system: SystemSpans) -> Iterator[Check]:
     matters = "what happens between the engine and the client is in no TTFT; it is a lower bound"
     fix = "`pdscope tap --upstream URL` in front of the router, or its own tracing"
     yield _missing("no_client_first_token", Severity.WARNING, system.system, "", says, matters, fix)
+
+
+def _legs(found: Arrivals) -> Iterator[Check]:
+    """Spans that are read and that no request span, and no id of a request, claims."""
+    for row in found.legs:
+        says = (
+            f"{row['traces']} traces of {row['spans']} spans belong to no request, such as {row['example']}"
+        )
+        matters = "what they tell is kept and counts for nothing: their requests are missing or look shorter"
+        fix = "let the router trace too and pass on traceparent or one id; what a crash took is lost"
+        yield _missing("legs_without_request", Severity.WARNING, row["system"], "", says, matters, fix)
 
 
 def _signals(found: Arrivals) -> Iterator[Check]:

@@ -50,6 +50,8 @@ class Arrivals:
     kinds: list[dict[str, Any]]
     bounds: list[dict[str, Any]]
     late_ends: list[dict[str, Any]]
+    legs: list[dict[str, Any]] = field(default_factory=list)
+    """Traces that belong to no request, by system: traces, spans, and one of them."""
     dead: list[DeadMetric] = field(default_factory=list)
 
 
@@ -69,6 +71,7 @@ def read_arrivals(store: Store, scope: Scope) -> Arrivals:
         kinds=rows("kinds"),
         bounds=rows("bounds"),
         late_ends=rows("late_ends"),
+        legs=rows("legs"),
         dead=dead_metrics(read_changes(store, scope.from_ns, scope.to_ns)),
     )
 

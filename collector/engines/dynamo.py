@@ -34,6 +34,8 @@ _FIRST_TOKEN = Instant("start", (("ttft_ms", _MS),))
 _UNSAID = (("request.outcome", ""),)
 _TOKENS = ("ttft_ms", "*")
 _RECEIVED = ("@event:request received", "*")
+_ERROR_UNANSWERED = (("request.outcome", "error"), ("ttft_ms", ""))
+_TOLD_STATUS = "event:http response sent:status"
 _FAILED = (("ttft_ms", ""), ("@event:response failed", "*"))
 
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "")
@@ -64,10 +66,14 @@ _HTTP_REQUEST = SpanRule(
         Fact("outcome", value="ok", where=(("request.outcome", "success"),)),
         Fact("outcome", value="cancelled", where=(("request.outcome", "cancelled"),)),
         Fact("outcome", value="interrupted", where=(("request.outcome", "error"), ("ttft_ms", "*"))),
-        Fact("outcome", value="error", where=(("request.outcome", "error"), ("ttft_ms", ""))),
+        Fact("outcome", value="error", where=_ERROR_UNANSWERED),
+        # A worker over its session limit counts as connection_failed: what the client was told says more.
+        *(
+            Fact("outcome", value="rejected", rank=0, where=(*_ERROR_UNANSWERED, (_TOLD_STATUS, status)))
+            for status in ("429", "503")
+        ),
         # Without an outcome of its own (1.4, and lifecycle mode, which says it elsewhere): a span can end
-        # in error
-        # although every token came, and does when the client leaves.
+        # in error although every token came, and does when the client leaves.
         Fact(
             "outcome",
             value="interrupted",
@@ -86,6 +92,7 @@ _HTTP_REQUEST = SpanRule(
         ),
         Fact("outcome", value="error", rank=3, where=(*_UNSAID, *_FAILED, _RECEIVED)),
         Fact("error_type", "error.type"),
+        Fact("error_type", "event:Remote prefill failed, failing request:error", rank=2),
     ),
 )
 
@@ -370,5 +377,6 @@ ADAPTER = Adapter(
         "a queue inside the prefill worker inflates its time while queue_depth stays 0",
         "dynamo_component_router_time_to_first_token_seconds counts every request twice",
         "decode's handle_payload looks well when its prefill worker was killed",
+        "a prefill worker over its session limit is called connection_failed: nothing of the network failed",
     ),
 )

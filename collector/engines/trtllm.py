@@ -47,13 +47,14 @@ _PROXY = SpanRule(
 )
 
 _RECORD = "trtllm.perf_metrics"
+# A context server's own number, which another gives out as well: a record's spans share a trace, and its
+# id is no name to find others by.
 _ID = "trtllm.ctx_request_id"
 
 _RECORD_RULES = (
     SpanRule(
         span=_RECORD,
         root=Root.FALLBACK,
-        ids=(_ID,),
         plays=(((), Role.ROUTER),),
         marks=(
             Mark("engine_start", START),
@@ -72,7 +73,6 @@ _RECORD_RULES = (
     ),
     SpanRule(
         span=f"{_RECORD}.ctx",
-        ids=(_ID,),
         plays=(((), Role.PREFILL),),
         intervals=(
             Interval(Phase.PREFILL_QUEUE, START, Instant("event:first_scheduled")),
@@ -82,7 +82,6 @@ _RECORD_RULES = (
     ),
     SpanRule(
         span=f"{_RECORD}.gen",
-        ids=(_ID,),
         plays=(((), Role.DECODE),),
         intervals=(
             Interval(
@@ -96,13 +95,11 @@ _RECORD_RULES = (
     ),
     SpanRule(
         span=f"{_RECORD}.gen_queue",
-        ids=(_ID,),
         plays=(((), Role.DECODE),),
         intervals=(Interval(Phase.DECODE_QUEUE),),
     ),
     SpanRule(
         span=f"{_RECORD}.kv_transfer",
-        ids=(_ID,),
         plays=(((), Role.DECODE),),
         intervals=(Interval(Phase.KV_IMPORT),),
         kv=tuple(
@@ -159,7 +156,9 @@ ADAPTER = Adapter(
         "the context and generation servers' legs may not share the proxy's trace",
         "/perf_metrics gives each record once, on a clock of its own, and drops those beyond "
         "perf_metrics_max_requests",
-        "a retry makes a new disagg_request_id",
+        "a retry makes a new disagg_request_id: a record tells the attempt that counted, and its context leg "
+        "may be missing; the attempts before are in ctx_retry_requests and gen_retry_requests alone",
+        "ctx_request_id is a number of one context server: two give out the same",
     ),
     signals=_SIGNALS,
     unmapped=_UNMAPPED,

@@ -18,6 +18,7 @@ class Seen:
     client_id: str
     response_id: str
     outcome: str
+    ended_ns: int = 0
 
     def may_be(self, row: Row) -> bool:
         """Whether an assembled request has the names this one's client knew; a client's own id may repeat."""
@@ -27,6 +28,11 @@ class Seen:
             return row["trace_id"].hex() == self.trace_id
         return not self.client_id or row["client_request_id"] == self.client_id
 
+    def distance(self, row: Row) -> int:
+        """How far apart (ns) it and a request of its name lie, at both ends where both are known."""
+        ends = abs(row["ended_at"] - self.ended_ns) if self.ended_ns and row["ended_at"] else 0
+        return abs(row["started_at"] - self.sent_ns) + ends
+
     @property
     def names(self) -> int:
         """How well it is named: those that are named best are looked for first."""
@@ -34,12 +40,12 @@ class Seen:
 
 
 def pair(clients: list[Seen], rows: list[Row]) -> list[tuple[Seen, Row]]:
-    """Each client's request with its row: by name, among several the one that began when it was sent."""
+    """Each client's request with its row: by name, among several the one that lies where it does in time."""
     left = {id(row): row for row in rows}
     pairs = []
     for client in sorted(clients, key=lambda client: (-client.names, client.sent_ns)):
         fitting = [row for row in left.values() if client.may_be(row)]
-        nearest = min(fitting, key=lambda row: abs(row["started_at"] - client.sent_ns), default=None)
+        nearest = min(fitting, key=client.distance, default=None)
         near = nearest is not None and abs(nearest["started_at"] - client.sent_ns) < 2 * 10**9
         if nearest is not None and (near or client.names):
             pairs.append((client, left.pop(id(nearest))))
@@ -64,6 +70,7 @@ def _one(record: dict[str, Any]) -> Seen:
         str(record.get("req_id") or record.get("x_request_id") or headers.get("x-request-id") or ""),
         str(record.get("response_id") or "").removeprefix("chatcmpl-"),
         _outcome(record),
+        int(record.get("end_ns") or 0),
     )
 
 

@@ -106,7 +106,6 @@ def test_each_request_a_client_sent_is_one_request(requests, capture):
 
 _AT_HEADERS = "a router's 200 is written with the headers: how the stream ended is not in its span"
 _ENGINE_DONE = "the engine had made every token when the client left"
-_TAKEN_UP = "a 503 for a worker that failed: the frontend had taken the request up"
 
 _UNTOLD: dict[str, dict[tuple[str, str], tuple[int, str]]] = {
     "sglang-router-0.3.2_cb-default": {("", "ok"): (5, _AT_HEADERS)},
@@ -116,9 +115,6 @@ _UNTOLD: dict[str, dict[tuple[str, str], tuple[int, str]]] = {
         ("", "ok"): (6, "a request trace has no outcome"),
         ("", "cancelled"): (4, "a request trace has no outcome"),
     },
-    "dynamo-1.6.1/engine-trtllm": {("error", "rejected"): (1, _TAKEN_UP)},
-    "dynamo-1.6.1/fault-prefill-kill": {("error", "rejected"): (1, _TAKEN_UP)},
-    "dynamo-1.6.1/fault-prefill-saturated": {("error", "rejected"): (1, _TAKEN_UP)},
     "vllm-0.32.0/fault-a1-client-disconnect-midstream": {("ok", "cancelled"): (5, _ENGINE_DONE)},
     "vllm-0.32.0/fault-b-orphaned-kv-decode-never-called": {
         ("", "ok"): (14, "sent to the engines by hand: no router, so no request span")

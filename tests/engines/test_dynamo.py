@@ -3,6 +3,7 @@
 import pytest
 from opentelemetry.trace import SpanContext, SpanKind
 
+from analyzer.assemble.oracle_spans import read_spans
 from collector.store import Store
 from tests.engines.assembled import assemble, bodies, plausible, unexplained
 from tests.engines.emitter import MS, Emitter, caller, exposed
@@ -37,7 +38,8 @@ def test_debug_logging_ends_good_requests_in_error_and_they_stay_good(store):
 def test_an_engine_that_fails_every_request_gives_errors_with_their_age(store):
     rows = captured(store, "engine-trtllm")
 
-    assert {(row["outcome"], row["censored"]) for row in rows} == {("error", 1)}
+    assert [(row["outcome"], row["censored"]) for row in rows].count(("error", 1)) == 11
+    assert [row["outcome"] for row in rows].count("rejected") == 1
 
 
 def test_a_killed_prefill_worker_fails_its_requests_although_decode_looks_well(store):
@@ -45,7 +47,7 @@ def test_a_killed_prefill_worker_fails_its_requests_although_decode_looks_well(s
 
     outcomes = [str(row["outcome"]) for row in rows]
     assert {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))} == {
-        "error": 17, "interrupted": 1, "ok": 6, "rejected": 6,
+        "error": 16, "interrupted": 1, "ok": 6, "rejected": 7,
     }  # fmt: skip
 
 
@@ -226,3 +228,95 @@ def test_a_stream_that_broke_on_completions_is_interrupted_not_refused(store):
     (row,) = assemble(store, [out.body()])
 
     assert (row["outcome"], row["model"]) == ("interrupted", "tiny")
+
+
+def test_a_prefill_worker_over_its_session_limit_refuses_and_no_connection_failed(store):
+    """Its route ends as connection_failed, although the worker took the request and said why it would not."""
+    exports = bodies(RUNS / "fault-prefill-saturated" / "otlp_traces.bin.gz")
+    (labelled,) = [
+        span for span in read_spans(exports) if span.attributes.get("request.outcome") == "connection_failed"
+    ]
+
+    rows = {row["trace_id"]: row for row in assemble(store, exports)}
+
+    row = rows[labelled.trace_id]
+    assert (row["outcome"], row["attempts"], row["ttft_ns"]) == ("rejected", 1, None)
+    told = store.query(
+        "SELECT trace_id, outcome, receipt['error_type'] FROM requests FINAL WHERE tombstone = 0"
+    )
+    why = {bytes(trace): said for trace, _, said in told}
+    assert "session limit reached" in why[labelled.trace_id]
+    others = [said for _, outcome, said in told if outcome == "error"]
+    assert (len(others), set(others)) == (71, {"no endpoints available to route work"})
+
+
+STACK = "panicked at 'poll': 0: std::panicking\n  1: tokio::runtime '{x:String}' %s \\ \0 \u2620 " * 900
+
+
+@pytest.mark.parametrize(
+    "event", [STACK, "", " ", "first_token'); DROP TABLE spans; --", "request received "]
+)
+def test_events_named_by_a_stack_trace_change_nothing_and_refuse_nothing(store, event):
+    out = Emitter()
+    for number, events in enumerate(([], [(event, 10, {"exception.stacktrace": STACK})])):
+        about = {
+            "request_id": f"u-{number}", "uri": "/v1/chat/completions", "ttft_ms": "30", "model": "tiny",
+            "request.outcome": "success", "output_tokens": "20",
+        }  # fmt: skip
+        root = out.span(
+            "dynamo-frontend", "http-request", 0, 140, about, parent=caller(30 + number),
+            events=[("request received", 0, {}), *events],
+        )  # fmt: skip
+        told = {
+            "component": "backend",
+            "endpoint": "generate",
+            "instance_id": LIVE,
+            "request_id": f"u-{number}",
+        }
+        out.span("dynamo-backend", "handle_payload", 2, 138, told, parent=root, events=events)
+
+    plain, named = assemble(store, [out.body()])
+
+    assert unexplained([out.body()]) == {}
+    same = ("outcome", "ttft_ns", "e2e_ns", "exposed_ns", "intervals", "decode_worker", "spans", "notes")
+    assert {name: named[name] for name in same} == {name: plain[name] for name in same}
+    ((longest,),) = store.query("SELECT max(arrayMax(e -> length(e), events.name)) FROM spans")
+    assert longest <= 4096
+
+
+def test_a_queue_inside_prefill_is_called_neither_computing_nor_a_transfer(store):
+    """Seen as prefill's own time: pdscope says what lies within, and gives it to nobody."""
+    rows = captured(store, "fault-prefill-saturated-workerqueue")
+    slow = sorted(rows, key=lambda row: -(row["ttft_ns"] or 0))[: len(rows) // 2]
+
+    for row in slow:
+        told = exposed(row)
+        assert not {"prefill_queue", "prefill_compute", "kv_transfer", "kv_publish"} & set(told)
+        within = [
+            ns for covers, ns, _ in row["composites"] if {"prefill_queue", "prefill_compute"} <= set(covers)
+        ]
+        assert sum(within) > 0.5 * row["ttft_ns"]
+        assert told["unattributed"] >= sum(within) / MS - 0.001
+
+
+def test_the_request_trace_keeps_what_spans_of_cancelled_requests_leave_out(store):
+    run = RUNS / "fault-client-cancel"
+    exports = [*bodies(run / "otlp_traces.bin.gz"), *bodies(run / "reqtrace.jsonl.gz")]
+
+    rows = [row for row in assemble(store, exports) if row["outcome"] == "cancelled"]
+
+    assert len(rows) == 33
+    assert all(row["input_tokens"] and row["prefill_worker"] and row["decode_worker"] for row in rows)
+
+
+def test_legs_whose_root_span_was_never_sent_are_no_request_until_it_comes(store):
+    """A frontend that still sends to a dead worker loses its root spans."""
+    out, lost = Emitter(), Emitter()
+    about = {"request_id": "u-1", "uri": "/v1/completions"}
+    root = lost.span("dynamo-frontend", "http-request", 0, 140, about, parent=caller(40))
+    attempt(out, 0, 1, root, dies=True)
+
+    assert assemble(store, [out.body()]) == []
+    assert unexplained([out.body()]) == {}
+    (row,) = assemble(store, [out.body(), lost.body()])
+    assert row["spans"] == 8

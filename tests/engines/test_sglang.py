@@ -263,3 +263,16 @@ def test_trace_ids_whose_upper_half_is_zero_are_ids_like_others(store):
     rows = assembled(store, out)
 
     assert [(row["input_tokens"], row["output_tokens"]) for row in rows] == [(900, 8)] * 2
+
+
+def test_legs_right_below_the_client_without_a_traced_router_are_one_request(store):
+    """With its tracing off sglang-router hands the client's traceparent to both legs."""
+    out = Emitter()
+    leg(out, "prefill", 0xABC, caller(60))
+    leg(out, "decode", 0xABC, caller(60))
+
+    (row,) = assembled(store, out)
+
+    assert (row["notes"], row["joined_by"], row["attempts"]) == (("no_request_span",), ("trace_id",), 1)
+    assert (row["prefill_worker"], row["decode_worker"]) == ("p:1", "d:0")
+    assert exposed(row)["prefill_compute"] == 30

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.trace import SpanKind
 
+from collector.engines.trtllm import ADAPTER
 from collector.receive.formats import FileReport, read_path
 from collector.store import Store
 from tests.engines.assembled import assemble, bodies, plausible, unexplained
@@ -145,3 +146,38 @@ def test_the_proxys_span_alone_gives_workers_and_first_token(open_store: Store):
     assert unexplained([out.body()]) == {}
     assert (row["ttft_ns"], row["prefill_worker"], row["decode_worker"]) == (50 * MS, "ctx:1", "gen:1")
     assert exposed(row) == {"router_queue": 1, "unattributed": 49}
+
+
+def test_a_retry_is_one_request_of_the_attempt_that_counted(open_store, tmp_path):
+    """A retry has an id of its own, so that the context leg of the record may not be found again."""
+    exports = bodies(kept(tmp_path / "perf.json", json.dumps([record(9, ctx_perf_metrics=None), record(10)])))
+
+    rows = assemble(open_store, exports)
+
+    assert unexplained(exports) == {}
+    assert [(row["request_id"], row["outcome"], row["attempts"]) for row in rows] == [
+        ("9", "ok", 1), ("10", "ok", 1),
+    ]  # fmt: skip
+    lost = next(row for row in rows if row["request_id"] == "9")
+    assert plausible(lost)
+    assert (lost["prefill_worker"], lost["decode_worker"]) == ("ctx:8001", "gen:8002")
+    assert "prefill_compute" not in exposed(lost)
+    assert exposed(lost)["unattributed"] > exposed(rows[1])["unattributed"]
+
+
+def test_retries_are_told_by_the_proxys_counters():
+    rules = [rule for rule in ADAPTER.signals if rule.signal == "retried_requests_total"]
+
+    assert {(rule.metric, rule.part, rule.pool) for rule in rules} == {
+        ("ctx_retry_requests", "prefill", "router"), ("gen_retry_requests", "decode", "router"),
+    }  # fmt: skip
+
+
+def test_context_servers_that_give_out_one_id_each_have_their_own_requests(open_store, tmp_path):
+    alike = [record(1), record(1, ctx_server="ctx:8011"), record(1, base=UNIX + 60)]
+
+    rows = assemble(open_store, bodies(kept(tmp_path / "perf.json", json.dumps(alike))))
+
+    assert sorted((row["request_id"], row["spans"], row["prefill_worker"]) for row in rows) == [
+        ("1", 6, "ctx:8001"), ("1", 6, "ctx:8001"), ("1", 6, "ctx:8011"),
+    ]  # fmt: skip

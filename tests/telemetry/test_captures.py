@@ -3,6 +3,7 @@
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.diagnosis import diagnose
+from analyzer.verdict.vocabulary import Cause
 from collector.scrape.health import failed
 from collector.scrape.page import attribute
 from collector.scrape.target import target
@@ -103,3 +104,23 @@ def test_a_decode_worker_that_stopped_answering_is_a_crash_in_the_diagnosis(exam
     found = diagnose(store, Scope(at - HOUR_NS // 2, at + HOUR_NS // 2), Objectives(), at + HOUR_NS)
     crash = next(item for item in found.findings if item.finding == "decode_crash")
     assert ADDRESSES["decode"] in crash.detail
+
+
+def test_dynamos_hidden_prefill_queue_is_seen_in_flight_and_left_unexplained(examined, store):
+    """queue_depth reads 0 while requests wait inside the prefill worker: no evidence against a queue."""
+    pages = "dynamo-1.6.1/fault-prefill-saturated-workerqueue/metrics/dynamo-{0}.prom.gz"
+    metrics = [
+        body
+        for name in ("frontend", "prefill-0", "decode-0", "decode-1")
+        for body in exports(pages.format(name), f"{name}:1")
+    ]
+    at = scrapes(pages.format("frontend"))[0][0]
+    report = examined("dynamo/fault-prefill-saturated-workerqueue", metrics, at)
+    scope = Scope(at - HOUR_NS // 2, at + HOUR_NS // 2)
+
+    found = diagnose(store, scope, Objectives().override(0.5, 1.0, None), at + HOUR_NS)
+
+    assert {item.signal for item in report.arrivals.signals if item.pool == "prefill"} >= {"running"}
+    assert any("queue inside the prefill worker" in item.says for item in named(report, "known_lie"))
+    assert found.dominant in (Cause.INSUFFICIENT_EVIDENCE, Cause.PREFILL_STARVED)
+    assert "prefill_queue" in {item.signal for item in found.missing}

@@ -2,9 +2,12 @@
 
 import pytest
 
+from analyzer.assemble.assembler import Assembler
+from collector.receive.commit import commit
 from collector.scrape.health import answered, failed, left
 from collector.scrape.page import attribute
 from collector.scrape.target import target
+from tests.engines.emitter import T0, Emitter, caller
 from tests.signals.otlp import body, buckets, counter, gauge, histogram, ns, number
 from tests.telemetry.conftest import named
 
@@ -90,3 +93,23 @@ def test_a_counter_of_the_other_pool_is_not_dead(examined, pool):
 def test_an_empty_store_says_that_nothing_arrives(examined):
     report = examined("", [], ns(0))
     assert [item.check for item in report.checks if item.severity == "critical"] == ["no_request_traces"]
+
+
+def test_legs_of_no_request_are_counted_and_named(examined, store):
+    """Read by the rules, claimed by nobody: kept, and said."""
+    out = Emitter()
+    for nth in range(4):
+        told = {"phase": "Prefill", "request_id": f"u-{nth}", "worker_id": "7"}
+        parent = caller(70 + nth)
+        if nth == 3:
+            about = {"request_id": "u-3", "uri": "/v1/completions", "request.outcome": "success"}
+            parent = out.span("dynamo-frontend", "http-request", 120_000, 120_100, about, parent=parent)
+        at = 40_000 * nth
+        out.span("dynamo-frontend", "kv_router.route_request", at, at + 9, told, parent=parent)
+    commit(store, [out.body()])
+    Assembler(store).catch_up()
+
+    (found,) = named(examined("", [], T0), "legs_without_request")
+
+    assert (found.system, found.severity) == ("dynamo", "warning")
+    assert found.says.startswith("2 traces of 2 spans belong to no request, such as ")
