@@ -142,6 +142,10 @@ _UNMAPPED = (
         "sglang:kv_transfer_speed_gb_s",
         "a ratio the engine forms itself, seen above the line rate; read as a histogram, to be compared",
     ),
+    UnmappedMetric(
+        "sglang:decode_deferred_kv_release_total",
+        "pages that decode keeps a while after an abort: nearly all are given back in order",
+    ),
     UnmappedMetric("sglang:kv_transfer_bootstrap_ms", "a latency; read as a histogram"),
     UnmappedMetric("sglang:kv_transfer_alloc_ms", "a latency; read as a histogram"),
     UnmappedMetric("sglang:time_to_first_token_seconds", "a latency of this leg alone; read as a histogram"),

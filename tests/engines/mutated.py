@@ -1,4 +1,4 @@
-"""Captures as other deployments of the same systems would have sent them: other names, ids, order and copies."""
+"""Captures as other deployments of the same systems would have sent them: other names, ids and order."""
 
 import hashlib
 import random
@@ -73,3 +73,47 @@ def mutated(exports: Iterable[bytes], seed: int, copies: float = 0.2) -> list[by
     shuffled = [*found, *again]
     rng.shuffle(shuffled)
     return shuffled
+
+
+def without(exports: Iterable[bytes], service: str) -> list[bytes]:
+    """What arrives when one process dies with all that it had not sent."""
+    found = []
+    for body in exports:
+        export = ExportTraceServiceRequest.FromString(body)
+        kept = [resource for resource in export.resource_spans if _service(resource) != service]
+        del export.resource_spans[:]
+        export.resource_spans.extend(kept)
+        found.append(export.SerializeToString())
+    return found
+
+
+def skewed(exports: Iterable[bytes], service: str, by_ns: int) -> list[bytes]:
+    """What arrives when one process's clock is off."""
+    found = []
+    for body in exports:
+        export = ExportTraceServiceRequest.FromString(body)
+        for resource in export.resource_spans:
+            if _service(resource) == service:
+                for span in (span for scope in resource.scope_spans for span in scope.spans):
+                    span.start_time_unix_nano += by_ns
+                    span.end_time_unix_nano += by_ns
+                    for event in span.events:
+                        event.time_unix_nano += by_ns
+        found.append(export.SerializeToString())
+    return found
+
+
+def services(exports: Iterable[bytes]) -> list[str]:
+    """Names of the processes that sent these."""
+    return sorted(
+        {
+            _service(one)
+            for body in exports
+            for one in ExportTraceServiceRequest.FromString(body).resource_spans
+        }
+    )
+
+
+def _service(resource: object) -> str:
+    named = {one.key: one.value.string_value for one in resource.resource.attributes}
+    return named.get("service.name", "")

@@ -1,7 +1,6 @@
 """Every capture, whole: no span unexplained, as many requests as clients sent, no duration that cannot be."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,9 @@ def _captures() -> list[str]:
     return sorted({*found, "vllm-0.32.0/smoke"})
 
 
-def _exports(capture: Path) -> list[bytes]:
+def exports_of(name: str) -> list[bytes]:
+    """The OTLP bodies that importing a capture's spans and request traces stores."""
+    capture = CAPTURES / name
     files = [path for name in _TRACES if (path := capture / name).exists()][:1]
     files += [path for path in [capture / "reqtrace.jsonl.gz"] if path.exists()]
     return [body for path in files for body in bodies(path)]
@@ -42,20 +43,20 @@ def families(open_store: Store) -> list[Row]:
     """The requests of all captures whose trace ids are their own."""
     return assemble(
         open_store,
-        [body for name in _captures() if name not in _ALONE for body in _exports(CAPTURES / name)],
+        [body for name in _captures() if name not in _ALONE for body in exports_of(name)],
     )
 
 
 @pytest.fixture(scope="module")
 def alone(open_store: Store) -> dict[str, list[Row]]:
-    return {name: assemble(open_store, _exports(CAPTURES / name)) for name in _ALONE}
+    return {name: assemble(open_store, exports_of(name)) for name in _ALONE}
 
 
 def _of(capture: str, families: list[Row], alone: dict[str, list[Row]]) -> list[Row]:
     """The requests of one capture."""
     if capture in alone:
         return alone[capture]
-    traces = {span.trace_id for span in read_spans(_exports(CAPTURES / capture))}
+    traces = {span.trace_id for span in read_spans(exports_of(capture))}
     return [row for row in families if row["trace_id"] in traces]
 
 
@@ -67,7 +68,7 @@ def requests(families: list[Row], alone: dict[str, list[Row]]) -> dict[str, list
 
 @pytest.mark.parametrize("capture", _captures())
 def test_every_span_is_read_by_a_rule_or_left_out_with_a_reason(capture):
-    assert unexplained(_exports(CAPTURES / capture)) == {}
+    assert unexplained(exports_of(capture)) == {}
 
 
 @pytest.mark.parametrize("capture", _captures())
