@@ -250,9 +250,10 @@ def test_a_request_whose_kv_ran_out_unread_is_shown_without_waiting_for_its_requ
 def leg_alone(trace: int, at: int) -> Span:
     """An engine's leg of 10 ms whose request span has not come."""
     root, *_ = native(trace, at)
+    told = {"gen_ai.request.id": f"cmpl-{trace}-0", "gen_ai.usage.prompt_tokens": "7"}
     return replace(
         root, span_id=b"prefills", scope="vllm", name="llm_request", process=PREFILL, events=(),
-        end_ns=at + 10 * MS, attributes={"gen_ai.request.id": f"cmpl-{trace}-0", "gen_ai.usage.prompt_tokens": "7"},
+        end_ns=at + 10 * MS, attributes=told,
     )  # fmt: skip
 
 

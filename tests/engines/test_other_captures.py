@@ -24,6 +24,13 @@ CAPTURES = (
     "vllm-0.32.0/traced-connector",
     "vllm-router-0.1.17",
 )
+OF_SEVERAL_PROCESSES = (
+    "dynamo-1.4.2-mocker_pd-sequential",
+    "dynamo-1.6.1/router-default-roundrobin",
+    "ray-serve-2.60.0-pd-shape",
+    "vllm-0.32.0/fault-a1-client-disconnect-midstream",
+    "vllm-router-0.1.17",
+)
 SAME = (
     *("outcome", "ttft_ns", "e2e_ns", "exposed_ns", "phase_ns", "attempts", "input_tokens", "output_tokens"),
     *("complete", "spans", "censored", "notes", "ttft_source", "system", "model", "composites"),
@@ -44,7 +51,7 @@ def test_names_ids_order_and_copies_change_nothing(open_store, capture):
     assert told(assemble(open_store, other)) == told(assemble(open_store, sent))
 
 
-@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("capture", OF_SEVERAL_PROCESSES)
 def test_a_process_that_died_with_its_spans_or_whose_clock_is_off_makes_no_request_and_nothing_absurd(
     open_store, capture
 ):
