@@ -140,7 +140,12 @@ _SIGNALS = (
 ADAPTER = Adapter(
     name="native",
     title="pdscope telemetry convention",
-    rules=(_REQUEST, *(_phase_rule(phase) for phase in Phase), _RELEASE),
+    rules=(
+        _REQUEST,
+        *(_phase_rule(phase) for phase in Phase),
+        _RELEASE,
+        SpanRule(prefix="pdscope.", ignored="pdscope's own work on what it receives: no request of a model"),
+    ),
     switch_on="emit the pd.* spans from your router or engine (see docs/instrumenting.md)",
     signals=_SIGNALS,
     checked_against="the convention; OpenTelemetry SDK exporters",

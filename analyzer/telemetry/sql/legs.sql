@@ -1,7 +1,9 @@
--- Traces of the window's last quarter of an hour that the rules read and that belong to no request, by system; given a minute for the rest to come.
+-- Traces that the rules read and that belong to no request, by system: of the quarter of an hour before the window's newest
+-- span, without its last minute, in which the rest may still come.
 WITH
-    greatest({from_ns:Int64}, {to_ns:Int64} - 900000000000) AS since_ns,
-    (SELECT maxOrNull(end_ns) - 60000000000 FROM span_facts WHERE start_ns >= {from_ns:Int64} AND start_ns < {to_ns:Int64}) AS settled_ns
+    (SELECT ifNull(maxOrNull(end_ns), 0) FROM span_facts WHERE start_ns >= {from_ns:Int64} AND start_ns < {to_ns:Int64}) AS newest_ns,
+    newest_ns - 60000000000 AS settled_ns,
+    greatest({from_ns:Int64}, newest_ns - 900000000000) AS since_ns
 SELECT system, count() AS traces, sum(spans_) AS spans, lower(hex(argMax(trace_id, last_ns))) AS example
 FROM
 (
