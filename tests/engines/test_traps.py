@@ -17,7 +17,7 @@ BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 
 
 @cache
-def tests_of(file: str) -> frozenset[str]:
+def _functions_of(file: str) -> frozenset[str]:
     tree = ast.parse((PROJECT / "tests" / file).read_text())
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
@@ -35,7 +35,7 @@ def test_each_trap_names_tests_that_are_there(system, trap, named):
 
     assert system in {*BY_NAME, "all", "vllm-router"}
     assert found
-    assert [f"{file}:{name}" for file, name in found if f"test_{name}" not in tests_of(file)] == []
+    assert [f"{file}:{name}" for file, name in found if f"test_{name}" not in _functions_of(file)] == []
 
 
 def test_no_system_is_without_a_trap():
