@@ -246,9 +246,22 @@ class ClockCorrectionModel(BaseModel):
     uncertainty: float | None
 
 
+class RoutingModel(BaseModel):
+    """What its router told: why these workers, how long it held the request back, until when it counts."""
+
+    candidates: list[str] | None
+    rejected: list[str] | None
+    reason: str | None
+    fallback: str | None
+    admission_wait: float | None = Field(description="Seconds of router_queue before it was admitted")
+    deadline: str | None
+
+
 class RequestDetailModel(RequestModel):
     """One request with its timeline and verdict."""
 
+    routing: RoutingModel | None = Field(description="null when no router tells")
+    error_type: str | None
     ended_at: str | None
     first_token_at: str | None
     last_token_at: str | None

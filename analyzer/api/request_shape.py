@@ -14,6 +14,7 @@ from analyzer.api.models import (
     RequestModel,
     VerdictModel,
 )
+from analyzer.api.routing import routing
 from analyzer.api.times import rfc3339, seconds
 from analyzer.clocks import Offset
 from analyzer.slo.objectives import Objectives
@@ -43,6 +44,8 @@ def detail(
     """Return a request with timeline and verdict."""
     return RequestDetailModel(
         **_summary(row, objectives, verdict.causes if verdict else None),
+        routing=routing(row["receipt"]),
+        error_type=row["receipt"].get("error_type"),
         ended_at=_instant(row["ended_ns"]),
         first_token_at=_instant(row["first_token_ns"]),
         last_token_at=_instant(row["last_token_ns"]),

@@ -108,6 +108,12 @@ function verdictPanel(r) {
 
 const correction = (c) => h('li', {}, `${c.worker}: ${durationText(c.offset)} ± `, duration(c.uncertainty, 'unbounded on one side'));
 
+const routed = (way) => [
+  way.reason, way.candidates && `among ${way.candidates.join(', ')}`, way.rejected && `not ${way.rejected.join(', ')}`,
+  way.fallback && `fallback: ${way.fallback}`, !isMissing(way.admission_wait) && `admitted after ${durationText(way.admission_wait)}`,
+  way.deadline && `due ${way.deadline}`,
+].filter(Boolean).join('; ');
+
 function identity(r) {
   return panel('Identity', { id: 'identity' }, pairs([
     ['key', copyable(r.key, 'key')], ['request id', copyable(r.request_id, 'request id')], ['client’s id', copyable(r.client_request_id, 'client request id')], ['trace', copyable(r.trace_id, 'trace id')],
@@ -116,6 +122,8 @@ function identity(r) {
     ['joined by', r.joined_by?.length ? h('span', { class: 'tags' }, r.joined_by.map((j) => h('span', { class: 'tag' }, j))) : missing('its spans needed no joining')],
     ['clock corrections', r.clock_corrections?.length ? h('ul', {}, r.clock_corrections.map(correction)) : missing('none were made')],
     ...(isMissing(r.spans) ? [] : [['spans', `${countText(r.spans)}, ${countText(r.late_spans)} late, ${countText(r.duplicate_spans)} duplicate`]]),
+    ...(r.routing ? [['routing', routed(r.routing)]] : []),
+    ...(r.error_type ? [['error', r.error_type]] : []),
     ...(r.notes?.length ? [['notes', anyValue(r.notes)]] : []),
   ]));
 }
