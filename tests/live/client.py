@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 
 from tests.live.figures import Lag
+from tests.live.processes import go_first
 
 WATCH_S = 0.005
 FIRST_TOKEN_ID, LAST_TOKEN_ID = 300, 2000
@@ -176,8 +177,7 @@ def _at_random(url: str, model: str, wishes: list[Wish], per_s: float, seed: int
 
 def _go_first() -> None:
     gc.disable()
-    with contextlib.suppress(PermissionError):
-        os.nice(-5)
+    go_first(os.getpid())
 
 
 def drive(url: str, model: str, play: Callable[[Client], Awaitable[Any]], **options: Any) -> tuple[Any, Lag]:

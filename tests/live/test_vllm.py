@@ -42,6 +42,8 @@ def stack(server, folder, report) -> Iterator[VllmStack]:
         made = VllmStack(server, here, started)
         made.start()
         scenes.ordinary(made, 5, 1.0, 99)
+        if made.timed_first:
+            report.line("client and tap run before everything else (SCHED_RR)")
         yield made
 
 

@@ -10,7 +10,7 @@ import httpx
 
 from tests.integration.running import Server, environment
 from tests.live.environments import bare
-from tests.live.processes import Child, NotReady, free_ports
+from tests.live.processes import Child, NotReady, free_ports, go_first
 from tests.live.set_up import HERE, VLLM
 
 MODEL = "tiny"
@@ -41,6 +41,7 @@ class VllmStack:
         self._children = children
         self.engines: dict[str, Child] = {}
         self.url = ""
+        self.timed_first = False
         self.started_s: dict[str, float] = {}
 
     def start(self) -> None:
@@ -143,6 +144,7 @@ class VllmStack:
         ]
         tap = self._child("tap", command, environment(COLUMNS="300"))
         line = tap.wait_for_line("tap listening on")
+        self.timed_first = go_first(tap.pid)
         self.url = line.split("listening on ")[1].split(" ")[0]
 
     def _otlp(self) -> str:
