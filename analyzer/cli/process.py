@@ -24,6 +24,7 @@ from collector.receive.import_files import import_stream
 from collector.receive.receiver import OtlpReceiver
 from collector.receive.settings import ReceiveSettings, Tls
 from collector.scrape import Scraper, read_scrape_config
+from collector.scrape.shares import shares_of
 from collector.settings import Settings
 from collector.store import Store
 from collector.tokens import Tokens, read_tokens
@@ -161,7 +162,8 @@ class Process:
     def _make_scraper(self, settings: Settings, registry: CollectorRegistry) -> Scraper | None:
         if settings.scrape is None or self._receiver is None:
             return None
-        return Scraper(read_scrape_config(settings.scrape), self._receiver.submit, registry)
+        config = read_scrape_config(settings.scrape)
+        return Scraper(config, self._receiver.submit, registry, shares_of(self._store, settings.scrape))
 
     def _make_endpoint(self, settings: Settings, registry: CollectorRegistry) -> ClickHouseEndpoint | None:
         if settings.clickhouse_http is None:

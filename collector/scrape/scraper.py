@@ -1,6 +1,7 @@
 """Scrapes every target of every job, for as long as it is one. On a thread of its own."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from collector.scrape.file_targets import TargetFiles
 from collector.scrape.info import pages_of
 from collector.scrape.metrics import ScrapeMetrics
 from collector.scrape.pod_targets import Change, pod_changes
+from collector.scrape.shares import Everything, Shares
 from collector.scrape.target import Target
 from collector.scrape.together import Submit, Together
 from collector.scrape.wanted import wanted
@@ -26,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 LOOK_S = 5.0
 """How often files are looked at."""
+DIVIDE_S = 1.0
+"""How often it is looked whose targets are whose."""
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 60.0
 
 
@@ -39,16 +43,28 @@ class _Running:
 class _JobState:
     job: Job
     http: aiohttp.ClientSession
+    targets: dict[str, Target] = field(default_factory=dict)
+    """By URL, those that others scrape included."""
     running: dict[str, _Running] = field(default_factory=dict)
-    """By URL."""
+    """By URL, those that are scraped here."""
 
 
 class Scraper:
     """`start()` once, then `stop()`."""
 
-    def __init__(self, config: ScrapeConfig, submit: Submit, registry: CollectorRegistry):
-        """What is scraped goes to `submit`; what is counted is registered in `registry`."""
+    def __init__(
+        self,
+        config: ScrapeConfig,
+        submit: Submit,
+        registry: CollectorRegistry,
+        shares: Shares | None = None,
+    ):
+        """What is scraped goes to `submit`; what is counted is registered in `registry`.
+
+        shares: whose targets are whose where several scrape; without it all are this one's.
+        """
         self._config = config
+        self._shares = shares or Everything()
         self._together = Together(submit)
         self._shared = Shared(
             self._together.submit, ScrapeMetrics(registry), wanted(ADAPTERS), pages_of(ADAPTERS)
@@ -61,11 +77,14 @@ class Scraper:
         self._thread = threading.Thread(target=self._serve, name="pdscope-scrape", daemon=True)
 
     def start(self) -> None:
-        """Begin to scrape. Raises ConfigError when certificates, or the cluster, can't be had."""
+        """Begin to scrape. Raises ConfigError when certificates, or the cluster, can't be had; StoreError."""
+        self._shares.start()
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
             self._thread.join()
+            with contextlib.suppress(CollectorError):
+                self._shares.stop()
             raise self._failure
 
     def stop(self) -> None:
@@ -73,6 +92,7 @@ class Scraper:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
+        self._shares.stop()
 
     def _serve(self) -> None:
         try:
@@ -92,6 +112,7 @@ class Scraper:
                 self._jobs.append(_JobState(job, session(job)))
             for state in self._jobs:
                 tasks += self._watch(state)
+            tasks.append(asyncio.create_task(self._divide_again()))
             self._ready.set()
             await self._stop.wait()
         finally:
@@ -142,30 +163,52 @@ class Scraper:
 
     def _apply(self, state: _JobState, change: Change) -> None:
         for gone, (why, lost) in change.gone.items():
-            found = state.running.get(gone.url)
             # Another target may have taken its place under the same address.
-            if found and found.loop.target == gone:
-                del state.running[gone.url]
-                found.task.cancel()
-                found.loop.left(why, lost)
+            if state.targets.get(gone.url) != gone:
+                continue
+            del state.targets[gone.url]
+            if found := self._let_go(state, gone.url):
+                found.left(why, lost)
         for come in change.come:
-            before = state.running.pop(come.url, None)
-            if before:
-                before.task.cancel()
-                if before.loop.target.worker != come.worker:
-                    before.loop.left("replaced", False)
-            worker = WorkerLoop(come, state.job, state.http, self._shared)
-            state.running[come.url] = _Running(worker, asyncio.create_task(worker.run()))
+            before = self._let_go(state, come.url)
+            if before and before.target.worker != come.worker:
+                before.left("replaced", False)
+            state.targets[come.url] = come
+        self._divide(state)
         self._name_pods()
         self._show(state)
+
+    async def _divide_again(self) -> None:
+        while True:
+            await asyncio.sleep(DIVIDE_S)
+            for state in self._jobs:
+                self._divide(state)
+
+    def _divide(self, state: _JobState) -> None:
+        """Scrape what is this collector's, and no more what has become another's."""
+        for url, found in state.targets.items():
+            mine = self._shares.mine(url)
+            if mine and url not in state.running:
+                worker = WorkerLoop(found, state.job, state.http, self._shared)
+                state.running[url] = _Running(worker, asyncio.create_task(worker.run()))
+            elif not mine:
+                self._let_go(state, url)
+
+    def _let_go(self, state: _JobState, url: str) -> WorkerLoop | None:
+        """Scrape no longer what was scraped here."""
+        running = state.running.pop(url, None)
+        if running is None:
+            return None
+        running.task.cancel()
+        return running.loop
 
     def _name_pods(self) -> None:
         """Exporters of the infrastructure name pods: tell whose they are."""
         found = {
-            running.loop.target.pod: running.loop.target.worker
+            target.pod: target.worker
             for state in self._jobs
-            for running in state.running.values()
-            if running.loop.target.pod
+            for target in state.targets.values()
+            if target.pod
         }
         if found != self._shared.pods:
             self._shared.pods = found

@@ -1,5 +1,6 @@
 """The manifests are ones that Kubernetes takes, and say the same as each other and as pdscope's settings."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from collector.scrape import read_scrape_config
 from collector.settings import SETTINGS
 from tests.paths import PROJECT
 
@@ -195,4 +197,70 @@ def test_kustomize_renders_what_kubernetes_takes(
     assert set(images) == {"pdscope:0.1.0"}
     (tmp_path / "rendered.yaml").write_text(yaml.safe_dump_all(found))
     done = validate(tmp_path / "rendered.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(params=OVERLAYS)
+def scraping(request: pytest.FixtureRequest, tmp_path: Path) -> list[Manifest]:
+    """What a kustomization of one's own makes that adds scraping to one of ours."""
+    if not shutil.which("kubectl"):
+        pytest.skip("kubectl is not here")
+    ours = os.path.relpath(FOLDER.resolve(), tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(
+        f"resources: [{ours}/{request.param}]\ncomponents: [{ours}/scraping]\n"
+    )
+    done = subprocess.run(
+        ["kubectl", "kustomize", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def one(found: list[Manifest], kind: str, name: str) -> Manifest:
+    (wanted,) = [made for made in found if (made["kind"], made["metadata"]["name"]) == (kind, name)]
+    return wanted
+
+
+def test_who_scrapes_may_read_pods_and_nothing_else(scraping: list[Manifest]) -> None:
+    scraper = {"kind": "ServiceAccount", "name": "pdscope-scraper", "namespace": "pdscope"}
+    account = one(scraping, "ServiceAccount", scraper["name"])
+    assert account["metadata"]["namespace"] == scraper["namespace"]
+    (binding,) = [made for made in scraping if made["kind"] == "ClusterRoleBinding"]
+    assert binding["subjects"] == [scraper]
+    role = one(scraping, binding["roleRef"]["kind"], binding["roleRef"]["name"])
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+    for made in scraping:
+        if made["kind"] in ("Deployment", "StatefulSet", "DaemonSet"):
+            spec = made["spec"]["template"]["spec"]
+            scrapes = "PDSCOPE_SCRAPE" in yaml.safe_dump(spec)
+            receives = "containerPort: 4317" in yaml.safe_dump(spec)
+            assert scrapes == receives == (spec.get("serviceAccountName") == scraper["name"])
+            assert scrapes == spec.get("automountServiceAccountToken", False)
+
+
+def test_the_scrape_file_is_where_pdscope_looks_and_is_one_it_takes(
+    scraping: list[Manifest], tmp_path: Path
+) -> None:
+    text = one(scraping, "ConfigMap", "pdscope-scrape")["data"]["scrape.yaml"]
+    (tmp_path / "scrape.yaml").write_text(text)
+    (job,) = read_scrape_config(tmp_path / "scrape.yaml").jobs
+    assert job.pods
+    assert job.pods.labels
+    collector = one(scraping, "ServiceAccount", "pdscope-scraper")["metadata"]["name"]
+    (spec,) = [
+        made["spec"]["template"]["spec"]
+        for made in scraping
+        if made.get("spec", {}).get("template", {}).get("spec", {}).get("serviceAccountName") == collector
+    ]
+    (container,) = spec["containers"]
+    (setting,) = [item["value"] for item in container["env"] if item["name"] == "PDSCOPE_SCRAPE"]
+    (mount,) = [item for item in container["volumeMounts"] if item["name"] == "scrape"]
+    assert setting == f"{mount['mountPath']}/scrape.yaml"
+    assert {"name": "scrape", "configMap": {"name": "pdscope-scrape"}} in spec["volumes"]
+
+
+def test_kubernetes_takes_what_scraping_adds(scraping: list[Manifest], tmp_path: Path) -> None:
+    file = tmp_path / "rendered.yaml"
+    file.write_text(yaml.safe_dump_all(made for made in scraping if made["kind"] != "ServiceMonitor"))
+    done = validate(file)
     assert done.returncode == 0, done.stdout + done.stderr
