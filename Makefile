@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 
-.PHONY: demo test test-live check sbom site docs lock
+.PHONY: demo test system test-live check sbom site docs lock
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "pdscope needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
@@ -29,6 +29,12 @@ test: $(VENV)/dev.stamp
 	@tests/install-browser.sh
 	@tests/install-prometheus.sh
 	@$(PY) -m pytest
+
+# Everything the README promises, shown on a whole deployment; `make test` runs it, too.
+system: $(VENV)/dev.stamp
+	@tests/install-browser.sh
+	@tests/install-prometheus.sh
+	@$(PY) -m pytest -q tests/system
 
 # Real serving systems on this machine: installs some gigabytes once, and takes a quarter of an hour or more.
 test-live: $(VENV)/dev.stamp

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import anyio.to_thread
@@ -29,6 +28,7 @@ from analyzer.api.metrics import CallMetrics, StoreSize
 from analyzer.api.services import Services
 from analyzer.web.serve import mount
 from collector.tokens import Tokens
+from collector.version import own_version
 
 PREFIX = "/api/v1"
 
@@ -40,14 +40,6 @@ Times are RFC 3339 or Unix seconds; durations are seconds; ratios are fractions;
 A request belongs to the window in which it started. Every failure has the shape
 `{"error": {"code", "message", "field"}}`.
 """
-
-
-def release() -> str:
-    """Return the version of the installed package."""
-    try:
-        return version("pdscope")
-    except PackageNotFoundError:
-        return "0+unknown"
 
 
 def create_app(services: Services, answers: bool = True) -> FastAPI:
@@ -65,7 +57,7 @@ def create_app(services: Services, answers: bool = True) -> FastAPI:
 
     app = FastAPI(
         title="pdscope",
-        version=release(),
+        version=own_version(),
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url=f"{PREFIX}/openapi.json",

@@ -25,9 +25,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from collector.version import own_version
 
-        print(f"pdscope {version('pdscope')}")
+        print(f"pdscope {own_version()}")
         raise typer.Exit
 
 

@@ -2,7 +2,6 @@
 
 import platform
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from analyzer.plan.outcome import Objective
 from analyzer.replay.client import Pace, Run, Sent, Target
 from analyzer.replay.prompts import Lengths
 from analyzer.replay.schedule import Schedule
+from collector.version import own_version
 
 LATE_S = 0.05
 """A client whose p99 lag is above this did not offer the load of the trace."""
@@ -43,7 +43,7 @@ def benchmark(
             "started_at": started.isoformat(timespec="milliseconds"),
             "ended_at": ended.isoformat(timespec="milliseconds"),
             "versions": {
-                "pdscope": _version(),
+                "pdscope": own_version(),
                 "python": platform.python_version(),
                 "numpy": np.__version__,
             },
@@ -180,10 +180,3 @@ def _percentile(values: list[float], q: float) -> float | None:
 def _without_password(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def _version() -> str:
-    try:
-        return version("pdscope")
-    except PackageNotFoundError:
-        return "source"

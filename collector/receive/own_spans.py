@@ -4,7 +4,6 @@ import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib.metadata import PackageNotFoundError, version
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
@@ -15,6 +14,7 @@ from opentelemetry.trace import SpanKind, Tracer
 from opentelemetry.util.types import AttributeValue
 
 from collector.errors import CollectorError
+from collector.version import own_version
 
 Submit = Callable[[bytes, int], object]
 """Takes a serialized export and its number of spans; raises CollectorError when it cannot."""
@@ -48,7 +48,7 @@ class OwnSpans:
         resource = Resource(
             {
                 "service.name": "pdscope",
-                "service.version": _own_version(),
+                "service.version": own_version(),
                 "service.instance.id": str(uuid.uuid4()),
             }
         )
@@ -84,10 +84,3 @@ class _Exporter(SpanExporter):
         except CollectorError:
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS
-
-
-def _own_version() -> str:
-    try:
-        return version("pdscope")
-    except PackageNotFoundError:
-        return "unknown"

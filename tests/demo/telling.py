@@ -1,17 +1,24 @@
 """Sends a whole take to a running pdscope."""
 
 from collections import defaultdict
+from typing import Protocol
 
 import httpx
 
 from analyzer.demo.scenarios.player import exports
 from analyzer.demo.scenarios.spans import Stage
-from tests.integration.running import Server
 
 AT_ONCE_S = 15.0
 
 
-def tell(server: Server, stage: Stage) -> tuple[float, float]:
+class Receives(Protocol):
+    """Something that takes OTLP/HTTP at an address."""
+
+    @property
+    def otlp_http(self) -> str: ...
+
+
+def tell(server: Receives, stage: Stage, token: str = "", metrics: bool = True) -> tuple[float, float]:
     """Send what the processes of a take export; returns the window it lies in, Unix seconds.
 
     Serialised exports of one kind are one valid export when they are joined.
@@ -19,8 +26,13 @@ def tell(server: Server, stage: Stage) -> tuple[float, float]:
     joined: dict[tuple[int, str], list[bytes]] = defaultdict(list)
     for at, path, body in exports(stage):
         signal = "traces" if "Trace" in path else "metrics"
+        if signal == "metrics" and not metrics:
+            continue
         joined[int(at / AT_ONCE_S), signal].append(body)
-    with httpx.Client(timeout=120, headers={"content-type": "application/x-protobuf"}) as client:
+    headers = {"content-type": "application/x-protobuf"}
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    with httpx.Client(timeout=120, headers=headers) as client:
         for (_, signal), bodies in joined.items():
             answer = client.post(f"{server.otlp_http}/v1/{signal}", content=b"".join(bodies))
             assert answer.status_code == 200, answer.text

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,22 @@ _PROGRAMS = {"prometheus": "prometheus", "alertmanager": "prometheus-alertmanage
 class Native:
     """A running profile. `ports` maps (service, the port inside its container) to the port it has here."""
 
-    def __init__(self, profile: str, folder: Path):
-        self.services = services(profile, SECRETS)
+    def __init__(
+        self,
+        profile: str,
+        folder: Path,
+        more: Mapping[str, Sequence[str]] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ):
+        """more: words to add to the command of a service, by its name.
+
+        environ: what `.env` says beside secrets.
+        """
+        self.services = services(profile, {**SECRETS, **(environ or {})})
+        self._more = more or {}
         self.programs: dict[str, Program] = {}
         self.ports: dict[tuple[str, int], int] = {}
-        self._folder = folder
+        self.folder = folder
         self._names = {name: name for name in self.services}
         for name, service in self.services.items():
             networks = service.get("networks")
@@ -70,7 +81,7 @@ class Native:
                 self._run_to_its_end(name, service)
             else:
                 command, env = self._command(name, service)
-                self.programs[name] = stack.enter_context(started(*command, cwd=self._folder, env=env))
+                self.programs[name] = stack.enter_context(started(*command, cwd=self.folder, env=env))
 
     def healthy(self, name: str) -> bool:
         """Run the health check of a pdscope service, or that of the image, as Docker would."""
@@ -87,7 +98,7 @@ class Native:
         )
         if first is None:
             program = stack.enter_context(
-                started(sys.executable, "-m", "tests.store.inserting_server", self._folder / "clickhouse")
+                started(sys.executable, "-m", "tests.store.inserting_server", self.folder / "clickhouse")
             )
             self.ports[name, 8123] = int(wait_for(lambda: program.lines, 180)[0])
         else:
@@ -95,18 +106,19 @@ class Native:
 
     def _run_to_its_end(self, name: str, service: Service) -> None:
         command, env = self._command(name, service)
-        with started(*command, cwd=self._folder, env=env) as program:
+        with started(*command, cwd=self.folder, env=env) as program:
             assert program.process.wait(timeout=180) == 0, (name, program.lines[-5:])
 
     def _command(self, name: str, service: Service) -> tuple[list[str], dict[str, str]]:
         paths = self._paths(name, service)
         words = [_placed(self._here(word, name), paths) for word in service["command"]]
+        words += self._more.get(name, ())
         env = {
             key: _placed(self._here(str(value), name), paths)
             for key, value in service.get("environment", {}).items()
         }
         if _kind(service) == "pdscope":
-            env.setdefault("PDSCOPE_DATA", paths.get("/var/lib/pdscope", str(self._folder / name)))
+            env.setdefault("PDSCOPE_DATA", paths.get("/var/lib/pdscope", str(self.folder / name)))
             return [sys.executable, "-m", "analyzer.cli.main", *words], env
         port = self.ports[name, _PORTS[_kind(service)][0]]
         program = shutil.which(_PROGRAMS[_kind(service)])
@@ -119,21 +131,23 @@ class Native:
         mounts = [volume.split(":")[:2] for volume in service.get("volumes", ())]
         for source, target in mounts:
             if not source.startswith("./"):
-                (self._folder / source).mkdir(exist_ok=True)
-                paths[target] = str(self._folder / source)
+                (self.folder / source).mkdir(exist_ok=True)
+                paths[target] = str(self.folder / source)
             elif (PROJECT / source).is_dir():
-                shutil.copytree(PROJECT / source, self._folder / source, dirs_exist_ok=True)
-                paths[target] = str(self._folder / source)
+                # Once: what a test puts there, or changes meanwhile, stays.
+                if not (self.folder / source).exists():
+                    shutil.copytree(PROJECT / source, self.folder / source)
+                paths[target] = str(self.folder / source)
         for source, target in mounts:
             if source.startswith("./") and (PROJECT / source).is_file():
-                file = self._folder / f"{name}-{Path(source).name}"
+                file = self.folder / f"{name}-{Path(source).name}"
                 text = self._here((PROJECT / source).read_text("utf-8"), name)
                 file.write_text(_placed(_impatient(text), paths))
                 paths[target] = str(file)
         return dict(sorted(paths.items(), key=lambda item: -len(item[0])))
 
     def _secret(self, name: str) -> str:
-        file = self._folder / f"secret-{name}"
+        file = self.folder / f"secret-{name}"
         file.write_text(SECRETS[name.upper()])
         return str(file)
 
@@ -154,9 +168,14 @@ class Native:
 
 
 @contextmanager
-def running(profile: str, folder: Path) -> Iterator[Native]:
+def running(
+    profile: str,
+    folder: Path,
+    more: Mapping[str, Sequence[str]] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Iterator[Native]:
     """Run a profile until the block ends."""
-    native = Native(profile, folder)
+    native = Native(profile, folder, more, environ)
     with ExitStack() as stack:
         native.start(stack)
         yield native

@@ -10,11 +10,11 @@ from tests.paths import PROJECT
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
-    dead = [link for link in links(page) if not _leads(page, link)]
+    dead = [link for link in links(page) if not leads(page, link)]
     assert dead == []
 
 
-def _leads(page: Path, link: str) -> bool:
+def leads(page: Path, link: str) -> bool:
     if link.startswith(("http://", "https://")):
         return True
     path, _, anchor = link.partition("#")

@@ -4,15 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from analyzer.demo.capture import load
+from tests.packaging.installed import build, install
 from tests.paths import PROJECT
 
 pytestmark = pytest.mark.timeout(900)
@@ -22,26 +20,12 @@ PACKAGES = ("collector", "analyzer", "dashboards")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (found,) = folder.glob("*.whl")
-    return found
+    return build(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def pdscope(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command in an environment of its own: the wheel, and this one's packages for dependencies."""
-    folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder, with_pip=False)
-    site = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--prefix", folder, wheel]
-    subprocess.run(command, check=True, capture_output=True)
-    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    script = folder / "bin/pdscope"
-    script.write_text(f"#!{folder}/bin/python\n" + script.read_text().partition("\n")[2])
-    return script
+    return install(wheel, tmp_path_factory.mktemp("installed"))
 
 
 def run(pdscope: Path, folder: Path, *arguments: str) -> str:

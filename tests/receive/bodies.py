@@ -1,9 +1,13 @@
 """Small OTLP trace exports for tests."""
 
+import base64
 import itertools
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
@@ -46,3 +50,18 @@ def export(
 def body(name: str, spans: int = 1, change: Callable[[Span], object] = lambda span: None) -> bytes:
     """The same, serialized."""
     return export(name, spans, change).SerializeToString()
+
+
+def hex_json(body: bytes) -> dict[str, Any]:
+    """An export as OTLP/JSON has it: ids in hexadecimal."""
+    message: dict[str, Any] = MessageToDict(ExportTraceServiceRequest.FromString(body))
+    for resource in message["resourceSpans"]:
+        for span in (span for scope in resource["scopeSpans"] for span in scope["spans"]):
+            for field in {"traceId", "spanId", "parentSpanId"} & span.keys():
+                span[field] = base64.b64decode(span[field]).hex()
+    return message
+
+
+def json_lines(bodies: Iterable[bytes]) -> bytes:
+    """A line of OTLP/JSON for each export, as the OpenTelemetry Collector's file exporter writes."""
+    return b"".join(json.dumps(hex_json(body)).encode() + b"\n" for body in bodies)

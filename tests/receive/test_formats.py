@@ -1,6 +1,5 @@
 """Reading files: formats told apart by content, and damage that costs only the record it hit."""
 
-import base64
 import gzip
 import io
 import json
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from google.protobuf.json_format import MessageToDict, MessageToJson
+from google.protobuf.json_format import MessageToJson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -18,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.errors import ConfigError
 from collector.receive.formats import FileReport, Record, read_path, read_stream
 from collector.receive.formats.read import files_under
-from tests.receive.bodies import START, body
+from tests.receive.bodies import START, body, hex_json, json_lines
 
 BODIES = [body(f"record-{index}", 3) for index in range(5)]
 
@@ -41,18 +40,6 @@ def _tar(bodies: list[bytes]) -> bytes:
     return out.getvalue()
 
 
-def _hex_json(data: bytes) -> dict[str, object]:
-    message = MessageToDict(ExportTraceServiceRequest.FromString(data))
-    for span in message["resourceSpans"][0]["scopeSpans"][0]["spans"]:
-        for field in ("traceId", "spanId"):
-            span[field] = base64.b64decode(span[field]).hex()
-    return message
-
-
-def _lines(bodies: list[bytes]) -> bytes:
-    return b"".join(json.dumps(_hex_json(one)).encode() + b"\n" for one in bodies)
-
-
 def _read(data: bytes) -> tuple[list[Record], FileReport]:
     report = FileReport("file")
     return list(read_stream(io.BufferedReader(io.BytesIO(data)), "file", report)), report
@@ -69,7 +56,7 @@ FORMATS: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
     "timed": (_timed, "OTLP protobuf, framed with receive times"),
     "plain": (_plain, "OTLP protobuf, framed"),
     "tar": (_tar, "tar"),
-    "lines": (_lines, "OTLP JSON"),
+    "lines": (json_lines, "OTLP JSON"),
 }
 
 
@@ -96,10 +83,10 @@ def test_a_raw_body_is_one_record() -> None:
 
 
 def test_one_json_document_over_many_lines_is_read() -> None:
-    text = json.dumps(_hex_json(BODIES[0]), indent=2).encode()
+    text = json.dumps(hex_json(BODIES[0]), indent=2).encode()
     records, report = _read(text)
     assert (_names(records), report.format, report.skipped) == (["record-0"], "OTLP JSON", {})
-    records, _ = _read(json.dumps([_hex_json(one) for one in BODIES], indent=2).encode())
+    records, _ = _read(json.dumps([hex_json(one) for one in BODIES], indent=2).encode())
     assert len(records) == 5
 
 
@@ -107,7 +94,7 @@ def test_ids_in_base64_and_in_hexadecimal_give_the_same_spans() -> None:
     base64_line = MessageToJson(ExportTraceServiceRequest.FromString(BODIES[0]), indent=None).encode()
     wrapped = b'{"seq": 1, "body": ' + base64_line + b"}\n"
     (from_base64,), report = _read(wrapped)
-    (from_hex,), _ = _read(_lines(BODIES[:1]))
+    (from_hex,), _ = _read(json_lines(BODIES[:1]))
     assert from_base64.body == from_hex.body
     assert report.format == "OTLP JSON, wrapped"
 
@@ -133,7 +120,7 @@ def test_reading_goes_on_behind_a_record_whose_length_is_wrong(kind: str, change
 
 
 def test_a_damaged_line_costs_only_itself() -> None:
-    lines = _lines(BODIES).splitlines()
+    lines = json_lines(BODIES).splitlines()
     lines[1] = lines[1][:-20]
     lines[3] = b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "nothex"}]}]}]}'
     records, report = _read(b"\n".join([b'{"unrelated": 1}', *lines, b"", b"\xff\xfe"]))
@@ -143,19 +130,19 @@ def test_a_damaged_line_costs_only_itself() -> None:
 
 
 def test_a_damaged_first_line_costs_only_itself() -> None:
-    records, report = _read(b'{"resourceSpans": [{\n' + _lines(BODIES))
+    records, report = _read(b'{"resourceSpans": [{\n' + json_lines(BODIES))
     assert len(records) == 5
     assert report.skipped == {"not JSON": 1}
 
 
 def test_a_gzip_cut_short_gives_what_it_holds_and_says_so() -> None:
-    records, report = _read(gzip.compress(_lines(BODIES))[:-30])
+    records, report = _read(gzip.compress(json_lines(BODIES))[:-30])
     assert 0 < len(records) < 5
     assert report.skipped["gzip cut short"] == 1
 
 
 def test_damaged_gzip_gives_what_came_before() -> None:
-    data = bytearray(gzip.compress(_lines(BODIES * 400)))
+    data = bytearray(gzip.compress(json_lines(BODIES * 400)))
     data[len(data) // 2 : len(data) // 2 + 40] = b"\xff" * 40
     records, report = _read(bytes(data))
     assert len(records) > 0
@@ -163,7 +150,7 @@ def test_damaged_gzip_gives_what_came_before() -> None:
 
 
 def test_gzip_members_one_after_the_other_are_one_file() -> None:
-    records, _ = _read(gzip.compress(_lines(BODIES[:2])) + gzip.compress(_lines(BODIES[2:])))
+    records, _ = _read(gzip.compress(json_lines(BODIES[:2])) + gzip.compress(json_lines(BODIES[2:])))
     assert len(records) == 5
 
 
