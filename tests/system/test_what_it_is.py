@@ -82,5 +82,5 @@ def test_the_waterfall(day: Day, page: Page) -> None:
     page.goto(f"{day.native.url('analyzer-2', 8080)}/?view=request&id={slowest['key']}")
     expect(page.locator(".waterfall")).to_be_visible()
     shown = page.locator("main")
-    for text in (slowest["prefill_worker"], slowest["decode_worker"], f"{slowest['ttft']:.1f} s"):
+    for text in (slowest["prefill_worker"], slowest["decode_worker"], f"{slowest['ttft']:.2f} s"):
         expect(shown).to_contain_text(text)
