@@ -72,6 +72,20 @@ class Pools:
         return np.where(behind, np.fmax(since, np.minimum(prompt, until)), since), until
 
     @cached_property
+    def kv_under_way(self) -> Occupancy:
+        """Requests for which each decode worker has made room and whose KV is on its way."""
+        r = self.requests
+        return Occupancy(r.decode_worker, r.began("kv_transfer"), r.ended("kv_transfer"))
+
+    @cached_property
+    def prompts_at_once(self) -> Floats:
+        """Prompts that each request's prefill worker computes side by side while it computes any; at least 1."""
+        out = np.ones(len(self.requests))
+        for code in self.prefill_workers.tolist():
+            out[self.prompt_worker == code] = max(1.0, self.prefill_running.while_busy(int(code)))
+        return out
+
+    @cached_property
     def decode_running(self) -> Occupancy:
         """Streams of each decode worker."""
         return Occupancy(self.requests.decode_worker, *self.streams)

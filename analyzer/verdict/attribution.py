@@ -147,9 +147,8 @@ def _per_token(s: Situation, book: _Ledger) -> Floats:
         amount = np.where(missed, np.minimum(parts[:, DECODE_PART[part]], s.over_tpot), 0.0)
         amount = np.where(amount < 0.1 * s.over_tpot, 0.0, amount)
         needed -= amount
-        if part in ("handoff", "unattributed"):
-            cause = Cause.HANDOVER_OVERHEAD if part == "handoff" else Cause.INSUFFICIENT_EVIDENCE
-            out[:, COLUMN[cause]] += amount
+        if part == "handoff":
+            out[:, COLUMN[Cause.HANDOVER_OVERHEAD]] += amount
             continue
         left = book.divide(f"tpot.{part}", amount, s)
         out += book.by_part[f"tpot.{part}"]

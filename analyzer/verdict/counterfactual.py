@@ -1,11 +1,15 @@
-"""What would have been without a cause: each missed request's timeline laid again, less what it claimed."""
+"""What would have been without a cause: each missed request's timeline laid again, less what it claimed, and
+what follows from it: prompts that come sooner queue for prefill and share decode's steps, and room on decode
+that hand-offs under way held is free.
+"""
 
 from collections.abc import Mapping
 
 import numpy as np
 
 from analyzer.occupancy import Occupancy
-from analyzer.verdict.causes.pool_state import decode_is_full
+from analyzer.queue_replay import waits
+from analyzer.verdict.causes.pool_state import decode_is_full, held_by_hand_offs, prefill_idle
 from analyzer.verdict.relay import ttft_without
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import PART, Flags, Floats
@@ -24,13 +28,22 @@ HOLD_PROMPTS_BACK = (
 )
 """Causes whose absence lets prompts reach decode sooner; where decode sets room aside before prefill, it is
 these prompts that hold it."""
+SLOW_HAND_OFFS = (
+    Cause.SLOW_LINK,
+    Cause.LINK_CONTENTION,
+    Cause.MANY_SMALL_BLOCKS,
+    Cause.TCP_FALLBACK,
+    Cause.REDUNDANT_PREFIX,
+)
+"""Causes whose absence frees room on decode that is held for KV under way."""
+BEFORE_PREFILL = ("router_queue", "tokenize")
 
 
 def would_have_met(s: Situation, by_part: Mapping[str, Floats], per_token: Floats, shares: Floats) -> Flags:
     """(missed, causes). by_part: seconds of TTFT that causes claimed of each part; per_token: of TPOT."""
     met = np.zeros(shares.shape, bool)
     for column in np.flatnonzero(shares.any(axis=0)).tolist():
-        removed = _removed(by_part, column, len(s.rows))
+        removed = _removed(s, by_part, column)
         own = shares[:, column] > 0
         met[:, column] = (
             own & _in_time(s, by_part, removed, column, own) & ~_slow(s, removed, per_token, column)
@@ -38,9 +51,13 @@ def would_have_met(s: Situation, by_part: Mapping[str, Floats], per_token: Float
     return met
 
 
-def _removed(by_part: Mapping[str, Floats], column: int, size: int) -> Floats:
-    empty = np.zeros(size)
-    return np.stack([by_part[p][:, column] if p in by_part else empty for p in TTFT_PARTS], axis=1)
+def _removed(s: Situation, by_part: Mapping[str, Floats], column: int) -> Floats:
+    empty = np.zeros(len(s.rows))
+    removed = np.stack([by_part[p][:, column] if p in by_part else empty for p in TTFT_PARTS], axis=1)
+    if CAUSES[column] in SLOW_HAND_OFFS:
+        room = PART["decode_queue"]
+        removed[:, room] = np.where(held_by_hand_offs(s), s.excess[:, room], removed[:, room])
+    return removed
 
 
 def _in_time(s: Situation, by_part: Mapping[str, Floats], removed: Floats, column: int, own: Flags) -> Flags:
@@ -53,13 +70,34 @@ def _in_time(s: Situation, by_part: Mapping[str, Floats], removed: Floats, colum
     rest = np.where(stuck, np.nan_to_num(s.of(s.compute.expected)), 0.0)
     both_lanes = np.full(len(limit), cause in HOLD_BOTH_POOLS)
     if cause in HOLD_PROMPTS_BACK:
-        both_lanes = ~decode_is_full(s)
-    without = ttft_without(s, removed, both_lanes)
+        both_lanes = ~decode_is_full(s) | prefill_idle(s)
+    if cause is Cause.DECODE_STARVED:
+        both_lanes = prefill_idle(s)
+    without = ttft_without(s, removed, both_lanes) + _longer_queue(s, removed)
     if cause is Cause.PREFILL_BOUND:
         without = without - np.where(own, s.over_ttft, 0.0)
     late = np.where(fixed & censored, 0.0, without + rest) > limit
     answered: Flags = ~s.failed | fixed | stuck
     return answered & ~late
+
+
+def _longer_queue(s: Situation, removed: Floats) -> Floats:
+    """Seconds by which the wait for prefill grows when prompts reach it without `removed` before it.
+
+    What holds prompts back in front of prefill also spreads them: a backlog there moves to prefill's queue.
+    """
+    r = s.requests
+    earlier = np.zeros(len(r))
+    for part in BEFORE_PREFILL:
+        if removed[:, PART[part]].any():
+            earlier += np.nan_to_num(r.exposed[:, PART[part]])
+            earlier[s.rows] += removed[:, PART[part]] - s.exposed[:, PART[part]]
+    if not earlier.any():
+        return np.zeros(len(s.rows))
+    workers, arrivals = s.pools.prompt_worker, np.fmin(r.began("prefill_queue"), r.began("prefill_compute"))
+    service = r.duration("prefill_compute") / s.pools.prompts_at_once
+    longer = waits(workers, arrivals - earlier, service) - waits(workers, arrivals, service)
+    return np.maximum(s.of(longer), 0.0)
 
 
 def _slow(s: Situation, removed: Floats, per_token: Floats, column: int) -> Flags:

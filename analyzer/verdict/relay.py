@@ -2,7 +2,8 @@
 
 A request's parts follow each other, but for two lanes that some systems run side by side: the prompt's own
 lane (wait, compute) and decode making room. Where the two overlap, the later end counts, so that
-shortening one lane helps only until the other one's end.
+shortening one lane helps only until the other one's end. Decode that is called beside prefill and makes room
+once the prompt's KV is there follows it all the same.
 """
 
 import numpy as np
@@ -14,6 +15,26 @@ PROMPT_LANE = ("prefill_queue", "prefill_compute")
 ROOM_LANE = "decode_queue"
 SAME_INSTANT_S = 0.01
 """Ends of the two lanes so close are one event on two clocks."""
+EARLY = 0.5
+"""Decode that has a request before so much of its prompt's lane is over was called beside prefill."""
+AS_A_RULE = 0.9
+"""Share of the requests from which on room is made after the prompt by design."""
+
+
+def lanes_side_by_side(s: Situation) -> bool:
+    """Whether the deployment makes room on decode beside the prompt's own lane.
+
+    Asked of all requests: clocks that are off move both ends of one request, and less than lanes are long.
+    """
+    r = s.requests
+    computing, prompt_end = r.began("prefill_compute"), r.ended("prefill_compute")
+    since = np.fmin(r.began("prefill_queue"), computing)
+    called = (r.began(ROOM_LANE) - since) / np.where(prompt_end > since, prompt_end - since, np.nan)
+    known = np.isfinite(called)
+    if not known.any() or np.median(called[known]) >= EARLY:
+        return False
+    after = r.ended(ROOM_LANE)[known] > ((computing + prompt_end) / 2)[known]
+    return bool(after.mean() < AS_A_RULE)
 
 
 def ttft_without(s: Situation, removed: Floats, both_lanes: Flags | None = None) -> Floats:
@@ -23,6 +44,8 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: Flags | None = None)
     """
     ttft = np.nan_to_num(s.of(s.requests.ttft))
     plain = ttft - removed.sum(axis=1)
+    if not lanes_side_by_side(s):
+        return plain
     prompt_end = s.wait("prefill_compute")[1]
     room_start, room_end = s.of(s.requests.began(ROOM_LANE)), s.of(s.requests.ended(ROOM_LANE))
     # decode that waits for this prompt's KV ends with it: no lane of its own

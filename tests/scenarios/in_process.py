@@ -11,7 +11,7 @@ import gzip
 import pickle
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from analyzer.verdict.load import Loaded, load
 from collector.store import Store
 
 from .ablate import ablated
+from .otlp import Export
 from .processes import Stage
 from .scenario import Scenario
 from .score import ABSTAINED, Judged, judge
@@ -32,7 +33,7 @@ from .spec import NS
 from .telemetry import exports, request_id, window
 
 AGO_S = 3.0  # windows end this long before they are sent
-INSERTS = 16
+INSERTS = 64
 NO_LIMIT = 10**6
 
 
@@ -61,25 +62,30 @@ def show(scenarios: Sequence[Scenario], ablate: bool) -> list[Shown]:
     store = Store.open(":memory:")
     try:
         assembler = Assembler(store, names=NameLimits(NO_LIMIT, NO_LIMIT, NO_LIMIT, NO_LIMIT))
-        sent = [[_send(store, one, less) for less in (False, True)[: 1 + ablate]] for one in scenarios]
+        sent = [[_staged(one, less) for less in (False, True)[: 1 + ablate]] for one in scenarios]
+        bodies = [export for pair in sent for _, _, shown in pair for export in shown]
+        _insert(store.insert_traces, [export.body for export in bodies if export.kind == "traces"])
+        _insert(store.insert_metrics, [export.body for export in bodies if export.kind == "metrics"])
         assembler.catch_up()
-        seen = [[_read(store, stage, removed) for stage, removed in pair] for pair in sent]
+        seen = [[_read(store, stage, removed) for stage, removed, _ in pair] for pair in sent]
     finally:
         store.close()
     return [Shown(pair[0], pair[1] if ablate else None) for pair in seen]
 
 
-def _send(store: Store, shown: Scenario, less: bool) -> tuple[Stage, str]:
+def _staged(shown: Scenario, less: bool) -> tuple[Stage, str, list[Export]]:
     base = time.time_ns() - shown.run.end - round(AGO_S * NS)
     stage = Stage(shown, base, uuid.uuid4().hex[:8])
-    body, removed = exports(stage), ""
+    found, removed = exports(stage), ""
     if less:
-        body, removed = ablated(body, shown.seed, shown.index)
-    for insert, kind in ((store.insert_traces, "traces"), (store.insert_metrics, "metrics")):
-        bodies = [export.body for export in body if export.kind == kind]
-        for first in range(0, len(bodies), INSERTS):
-            insert(bodies[first : first + INSERTS])
-    return stage, removed
+        found, removed = ablated(found, shown.seed, shown.index)
+    return stage, removed, found
+
+
+def _insert(insert: Callable[[Sequence[bytes]], object], bodies: Sequence[bytes]) -> None:
+    """A few megabytes at once: an insert costs about as much as the spans of a scenario."""
+    for first in range(0, len(bodies), INSERTS):
+        insert(bodies[first : first + INSERTS])
 
 
 def _read(store: Store, stage: Stage, removed: str) -> Seen:

@@ -67,6 +67,7 @@ IN_ORDER: tuple[Rule, ...] = (
     streaming.CLIENT_STALL,
     streaming.BACKPRESSURE,
     streaming.BLOCKED,
+    streaming.TOKENS,
     preemption.TOKENS,
     decode_recompute.BESIDE,
     prefill_in_step.RULE,

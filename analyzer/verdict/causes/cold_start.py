@@ -26,6 +26,8 @@ def first_of_pair(s: Situation) -> Floats:
     out = np.zeros(len(t))
     took = t.seconds
     known = np.flatnonzero(np.isfinite(took) & (t.producer != 0) & (t.consumer != 0))
+    if not len(known):
+        return out
     pair = t.producer[known] * np.uint64(31) + t.consumer[known]
     order = known[np.lexsort((t.asked[known], pair))]
     pair = t.producer[order] * np.uint64(31) + t.consumer[order]

@@ -160,6 +160,15 @@ def enough_alone(s: Situation, part: str) -> Flags:
     return found
 
 
+def held_by_hand_offs(s: Situation) -> Flags:
+    """Whether at least as much of decode was held for KV under way as by streams while the request waited."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait("decode_queue"))
+    under_way = s.pools.kv_under_way.mean(s.decode_worker, since, until)
+    running = s.pools.decode_running.mean(s.decode_worker, since, until)
+    found: Flags = (under_way >= 1.0) & (under_way >= running)
+    return found
+
+
 def siblings_with_room(s: Situation) -> Flags:
     """Whether the request's decode worker was full while most of its siblings ran less than half as much."""
     workers, own_worker = s.pools.decode_workers, s.decode_worker

@@ -18,6 +18,17 @@ def stalled(s: Situation) -> Floats:
     return np.where(share >= 0.5, 1.0, np.clip(share, 0.0, 1.0))
 
 
+def fell_behind(s: Situation) -> Floats:
+    """The part of what tokens took too long that they lost after they were sampled.
+
+    The client's stream lasted longer than decode's own: whatever the clocks, that is the way out.
+    """
+    tokens = np.maximum(s.of(s.requests.output_tokens) - 1, 1.0)
+    lost = s.of(s.requests.tpot) - s.of(s.requests.duration("decode")) / tokens
+    known = np.isfinite(s.wait("decode")[0]) & (s.over_tpot > 0)
+    return np.where(known, np.clip(np.nan_to_num(lost / s.over_tpot), 0.0, 1.0), 0.0)
+
+
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """How long the token took to leave, and for how long nobody read."""
     return [
@@ -36,6 +47,11 @@ BACKPRESSURE = Rule(
     Cause.BACKPRESSURE, ("network_streaming",), everything, explain,
     "The output path is slow: look at the gateway's CPU, detokenisation, and stream writes.",
     needs=("network_streaming",), excludes="readers known to have stalled",
+)  # fmt: skip
+TOKENS = Rule(
+    Cause.BACKPRESSURE, ("tpot.unattributed",), fell_behind, explain,
+    "The output path is slow: look at the gateway's CPU, detokenisation, and stream writes.",
+    needs=("decode",), excludes="tokens that decode itself sampled late",
 )  # fmt: skip
 BLOCKED = Rule(
     Cause.CLIENT_STALL, ("tpot.blocked",), everything, explain,
