@@ -79,7 +79,7 @@ class Pools:
 
     @cached_property
     def prompts_at_once(self) -> Floats:
-        """Prompts that each request's prefill worker computes side by side while it computes any; at least 1."""
+        """Prompts that each request's prefill worker computes side by side while it is busy; at least 1."""
         out = np.ones(len(self.requests))
         for code in self.prefill_workers.tolist():
             out[self.prompt_worker == code] = max(1.0, self.prefill_running.while_busy(int(code)))
@@ -92,11 +92,17 @@ class Pools:
 
     @cached_property
     def streams(self) -> tuple[Floats, Floats]:
-        """From when to when each request occupied a decode slot."""
+        """From when to when each request occupied a decode slot.
+
+        Where decode's own span is not there the answer's last token tells the end: it is a little later.
+        """
         r = self.requests
         began = np.fmin(r.began("first_decode_step"), r.began("decode"))
         ended = np.fmax(r.ended("first_decode_step"), r.ended("decode"))
-        return began, ended
+        untold = r.answered & np.isfinite(r.ttft) & ~np.isfinite(r.ended("decode"))
+        last_token = r.start + r.ttft + np.nan_to_num(r.tpot * np.maximum(r.output_tokens - 1, 0.0))
+        sent_first = np.where(untold & (r.decode_worker != 0), r.start + r.ttft, np.nan)
+        return np.fmin(began, sent_first), np.where(untold, np.fmax(ended, last_token), ended)
 
     @cached_property
     def decode_local_prompts(self) -> Occupancy:

@@ -97,7 +97,8 @@ def _longer_queue(s: Situation, removed: Floats) -> Floats:
     workers, arrivals = s.pools.prompt_worker, np.fmin(r.began("prefill_queue"), r.began("prefill_compute"))
     service = r.duration("prefill_compute") / s.pools.prompts_at_once
     longer = waits(workers, arrivals - earlier, service) - waits(workers, arrivals, service)
-    return np.maximum(s.of(longer), 0.0)
+    found: Floats = np.maximum(s.of(longer), 0.0)
+    return found
 
 
 def _slow(s: Situation, removed: Floats, per_token: Floats, column: int) -> Flags:

@@ -43,7 +43,7 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: Flags | None = None)
     both_lanes: where what is taken out held decode's room as well, hidden beside the prompt's lane.
     """
     ttft = np.nan_to_num(s.of(s.requests.ttft))
-    plain = ttft - removed.sum(axis=1)
+    plain: Floats = ttft - removed.sum(axis=1)
     if not lanes_side_by_side(s):
         return plain
     prompt_end = s.wait("prefill_compute")[1]

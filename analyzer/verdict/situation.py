@@ -24,6 +24,8 @@ BUSY_RATIO = 1.5
 """Mean wait ÷ mean service from which on a pool is short of capacity: 75 % load of an M/D/1 queue."""
 AROUND_S = 30.0
 """Half the stretch over which a pool's own ratio is taken, at least."""
+UNBOUNDED_S = 1e9
+"""Bounds of a clock this far away are none."""
 STEPS_TO_JOIN = 2.0
 """Decode takes a request in between steps: the one under way ends, the next one plans it."""
 TOKENIZE_S_PER_TOKEN = 2e-6
@@ -148,6 +150,26 @@ class Situation:
         return self.of(self.requests.began(phase)), self.of(self.requests.ended(phase))
 
     @cached_property
+    def between_pools_doubt(self) -> Floats:
+        """Seconds by which the way from prefill to decode may be shorter than the two clocks say.
+
+        A clock of which nothing is known is taken to be right unless another of the window is off.
+        """
+        names = {worker.name: code for code, worker in self.loaded.workers.items()}
+        known = {names[c.worker]: c for c in self.loaded.clocks if c.worker in names}
+        unknown = np.inf if any(c.offset_ns for c in self.loaded.clocks) else 0.0
+
+        def doubt(workers: Codes, ahead: bool) -> Floats:
+            out = np.full(len(workers), unknown)
+            for code, clock in known.items():
+                low, high = clock.offset_ns - clock.low_ns, clock.high_ns - clock.offset_ns
+                side = (high if ahead else low) / 1e9
+                out[workers == code] = side if side < UNBOUNDED_S else unknown
+            return out
+
+        return doubt(self.decode_worker, ahead=True) + doubt(self.prefill_worker, ahead=False)
+
+    @cached_property
     def prefill_short(self) -> Flags:
         """Whether the wait for prefill is more than ordinary queueing in a pool that has room."""
         since, until = self.wait("prefill_queue")
@@ -193,7 +215,9 @@ def prepare(loaded: Loaded, horizon: float) -> Situation:
     """Prepare a window. horizon: newest instant that telemetry covers, seconds from origin."""
     requests, transfers = loaded.requests, loaded.transfers
     pools = Pools(requests, loaded.readings)
-    since, until = requests.ended("first_decode_step"), requests.ended("decode")
+    began, until = pools.streams
+    since = np.fmax(requests.ended("first_decode_step"), requests.began("decode"))
+    since = np.where(np.isfinite(since), since, began)
     known = np.isfinite(since) & np.isfinite(until)
     batch = pools.decode_running.mean(requests.decode_worker, np.nan_to_num(since), np.nan_to_num(until))
     batch = np.where(known, batch, np.nan)

@@ -72,12 +72,26 @@ def expired(s: Situation) -> Floats:
     return where(s.failed & own[s.rows])
 
 
+UNTRACED = 0.05
+"""Share of answered requests without any span of decode from which on decode is not traced everywhere."""
+
+
+def decode_untraced(s: Situation) -> Flags:
+    """Missed requests of whose decode leg nothing is seen, where that happens to answered ones as well."""
+    r = s.requests
+    phases = ("decode_queue", "kv_import", "first_decode_step", "decode")
+    seen = np.any([np.isfinite(r.began(phase)) for phase in phases], axis=0)
+    answered = r.answered & (s.pools.prompt_worker != 0)
+    untraced = bool(answered.any()) and (~seen[answered]).mean() >= UNTRACED
+    return ~s.of(seen) & untraced
+
+
 def unclaimed(s: Situation) -> Floats:
     """Failed requests that left KV which no decode took."""
     own = np.zeros(len(s.requests), bool)
     chosen = s.ledger.orphan & ~s.ledger.on_decode
     own[s.transfers.request[s.ledger.transfer[chosen]]] = True
-    return where(s.failed & own[s.rows])
+    return where(s.failed & own[s.rows] & ~decode_untraced(s))
 
 
 def never_filled(s: Situation) -> Floats:
@@ -122,7 +136,8 @@ UNCLAIMED = Rule(
     Cause.UNCLAIMED, ("failure",), unclaimed, explain,
     "Find why decode never read it (crash, rejection); "
     "shorten the lease so that unread KV is given back sooner.",
-    needs=("kv_publish", "kv_release"), excludes="hand-offs that were read",
+    needs=("kv_publish", "kv_release"),
+    excludes="hand-offs that were read, or may have been where not all of decode is traced",
 )  # fmt: skip
 NEVER_FILLED = Rule(
     Cause.RESERVED_NEVER_FILLED, ("failure",), never_filled, explain,

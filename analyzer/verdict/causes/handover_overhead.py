@@ -13,14 +13,15 @@ from analyzer.verdict.vocabulary import Cause
 def gap(s: Situation) -> Floats:
     """The part of the uncovered time that lies between the offer of KV and decode having the request.
 
-    Only where both sides' spans are there: then nothing but the way between them is left.
+    Only where both sides' spans are there: then nothing but the way between them is left. And only what
+    exceeds the doubt about the two clocks, which is not bounded where one of them is not.
     """
     offered = s.wait("kv_publish")[1]
     r = s.requests
     next_known = np.fmin(s.of(r.began("decode_queue")), s.of(r.began("kv_transfer")))
     seen = np.isfinite(s.of(r.began("decode_queue"))) & np.isfinite(s.of(r.began("kv_transfer")))
     bare = s.exposed[:, PART["unattributed"]]
-    between = np.where(seen, np.maximum(next_known - offered, 0.0), 0.0)
+    between = np.where(seen, np.maximum(next_known - offered - s.between_pools_doubt, 0.0), 0.0)
     return np.clip(np.nan_to_num(between / np.where(bare > 0, bare, np.inf)), 0.0, 1.0)
 
 

@@ -120,6 +120,21 @@ def posting(s: Situation) -> tuple[Floats, Flags]:
     return share, small & cheap & (share >= POST_SHARE)
 
 
+def may_be_posting(s: Situation) -> Flags:
+    """Per transfer: whether it may as well be the posting of small blocks, and what would tell is not told.
+
+    Either posting takes a large share and the size of the blocks is not known, or blocks are small, cost no
+    more than posting can, and how long posting took is not known. Where neither is told nothing speaks
+    for it.
+    """
+    t = s.transfers
+    unknown_size = (t.post / t.seconds >= POST_SHARE) & ~np.isfinite(t.descriptors)
+    small = t.bytes / t.descriptors < SMALL_BLOCK
+    cheap = t.seconds / t.descriptors <= MOST_PER_DESCRIPTOR_S
+    found: Flags = unknown_size | (small & cheap & ~np.isfinite(t.post))
+    return found
+
+
 def descriptor_bound(s: Situation) -> Flags:
     """Per transfer: time follows descriptors, not bytes, at a cost a descriptor can have, of small blocks."""
     t = s.transfers

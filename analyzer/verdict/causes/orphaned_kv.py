@@ -46,8 +46,16 @@ def unclaimed(s: Situation) -> Flags:
 
 
 def reserved(s: Situation) -> Flags:
-    """Room on decode that was never filled."""
-    return s.ledger.orphan & s.ledger.on_decode
+    """Room on decode that was never filled.
+
+    Where no offer of KV is traced, room whose prompt was computed may wait for KV that was offered and is
+    not claimed: it is not counted.
+    """
+    owner = s.transfers.request[s.ledger.transfer]
+    computed = np.isfinite(s.requests.ended("prefill_compute"))[owner]
+    untold = computed & ~np.isfinite(s.transfers.published).any()
+    found: Flags = s.ledger.orphan & s.ledger.on_decode & ~untold
+    return found
 
 
 def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode: bool) -> Floats:

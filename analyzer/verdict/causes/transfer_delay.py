@@ -54,8 +54,9 @@ def tcp(s: Situation) -> Floats:
 
 
 def slow_link(s: Situation) -> Floats:
-    """Transfers slower than their size explains, at any load."""
-    return where(np.nan_to_num(s.of_hand_off(link.slow(s))) >= SLOW)
+    """Transfers slower than their size explains, at any load, that no posting of small blocks explains."""
+    slow = np.nan_to_num(s.of_hand_off(link.slow(s))) >= SLOW
+    return where(slow & ~(np.nan_to_num(s.of_hand_off(link.may_be_posting(s).astype(np.float64))) > 0))
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -137,5 +138,5 @@ TCP_FALLBACK = Rule(
 SLOW_LINK = Rule(
     Cause.SLOW_LINK, ("kv_transfer",), slow_link, explain,
     "Check the path of these pairs: NIC choice, negotiated rate, PCIe placement, congestion control.",
-    needs=("pd.kv.bytes",), excludes=_EXCLUDES + "; sharing, small blocks, TCP",
+    needs=("pd.kv.bytes",), excludes=_EXCLUDES + "; sharing, small blocks (or what may be that), TCP",
 )  # fmt: skip
