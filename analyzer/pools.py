@@ -71,11 +71,11 @@ class Pools:
         behind = np.isfinite(prompt) & (until >= prompt)
         return np.where(behind, np.fmax(since, np.minimum(prompt, until)), since), until
 
-    @cached_property
-    def kv_under_way(self) -> Occupancy:
-        """Requests for which each decode worker has made room and whose KV is on its way."""
+    def kv_under_way(self, to_decode: bool) -> Occupancy:
+        """Requests whose KV is on its way, by the worker that made room for it or the one that offers it."""
         r = self.requests
-        return Occupancy(r.decode_worker, r.began("kv_transfer"), r.ended("kv_transfer"))
+        workers = r.decode_worker if to_decode else self.prompt_worker
+        return Occupancy(workers, r.began("kv_transfer"), r.ended("kv_transfer"))
 
     @cached_property
     def prompts_at_once(self) -> Floats:

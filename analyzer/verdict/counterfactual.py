@@ -9,6 +9,7 @@ import numpy as np
 
 from analyzer.occupancy import Occupancy
 from analyzer.queue_replay import waits
+from analyzer.verdict.causes.link import fuller_link
 from analyzer.verdict.causes.pool_state import decode_is_full, held_by_hand_offs, prefill_idle
 from analyzer.verdict.relay import ttft_without
 from analyzer.verdict.situation import Situation
@@ -37,6 +38,7 @@ SLOW_HAND_OFFS = (
 )
 """Causes whose absence frees room on decode that is held for KV under way."""
 BEFORE_PREFILL = ("router_queue", "tokenize")
+AFTER_PREFILL = ("kv_publish", "kv_transfer", "decode_queue", "kv_import", "first_decode_step")
 
 
 def would_have_met(s: Situation, by_part: Mapping[str, Floats], per_token: Floats, shares: Floats) -> Flags:
@@ -55,8 +57,8 @@ def _removed(s: Situation, by_part: Mapping[str, Floats], column: int) -> Floats
     empty = np.zeros(len(s.rows))
     removed = np.stack([by_part[p][:, column] if p in by_part else empty for p in TTFT_PARTS], axis=1)
     if CAUSES[column] in SLOW_HAND_OFFS:
-        room = PART["decode_queue"]
-        removed[:, room] = np.where(held_by_hand_offs(s), s.excess[:, room], removed[:, room])
+        for phase, held in held_by_hand_offs(s).items():
+            removed[:, PART[phase]] = np.where(held, s.excess[:, PART[phase]], removed[:, PART[phase]])
     return removed
 
 
@@ -67,18 +69,30 @@ def _in_time(s: Situation, by_part: Mapping[str, Floats], removed: Floats, colum
     failing = by_part.get("failure")
     fixed = np.zeros(len(limit), bool) if failing is None else failing[:, column] > 0
     stuck = censored & (removed.sum(axis=1) >= STUCK * np.nan_to_num(s.of(s.requests.ttft)))
-    rest = np.where(stuck, np.nan_to_num(s.of(s.compute.expected)), 0.0)
+    rest = np.where(stuck, _still_ahead(s, removed), 0.0)
     both_lanes = np.full(len(limit), cause in HOLD_BOTH_POOLS)
     if cause in HOLD_PROMPTS_BACK:
         both_lanes = ~decode_is_full(s) | prefill_idle(s)
     if cause is Cause.DECODE_STARVED:
         both_lanes = prefill_idle(s)
-    without = ttft_without(s, removed, both_lanes) + _longer_queue(s, removed)
+    without = ttft_without(s, removed, both_lanes) + _longer_queue(s, removed) + fuller_link(s, removed)
     if cause is Cause.PREFILL_BOUND:
         without = without - np.where(own, s.over_ttft, 0.0)
     late = np.where(fixed & censored, 0.0, without + rest) > limit
     answered: Flags = ~s.failed | fixed | stuck
     return answered & ~late
+
+
+def _still_ahead(s: Situation, removed: Floats) -> Floats:
+    """Seconds a request that never left the queue had ahead of it: its prompt, and what came after prompts of
+    others, but for parts of which this cause is the reason.
+    """
+    r = s.requests
+    after = [PART[part] for part in AFTER_PREFILL if not removed[:, PART[part]].any()]
+    seen = r.exposed[r.inside & r.answered & np.isfinite(r.began("prefill_compute"))][:, after]
+    usual = float(np.median(np.nan_to_num(seen).sum(axis=1))) if len(seen) else 0.0
+    found: Floats = np.nan_to_num(s.of(s.compute.expected)) + usual
+    return found
 
 
 def _longer_queue(s: Situation, removed: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Reads what verdicts are made from out of the store, as columns."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.readings import SIGNALS, Readings
 from analyzer.verdict.tables import ClockOffset, Codes, Requests, Transfers, Worker, table_fields
+from collector.engines import ADAPTERS
 from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
@@ -77,6 +78,8 @@ class Loaded:
     """worker, since, until of prompts computed for attempts that were given up."""
     sources: Mapping[tuple[int, str], str]
     """How timelines know a phase, by the system's code and the phase; empty where nothing missed."""
+    usual_lease: Mapping[int, float] = field(default_factory=dict)
+    """Seconds that a serving system keeps unread KV by default, by the code of its name: supplied."""
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
@@ -99,6 +102,7 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         counted = store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})
         seen = store.rows(_signals_sql("histograms"), {**span, "metrics": []})
         silent = store.rows(read_sql(__file__, "sql/silent"), span)
+    codes = _codes_of(store, (*_PARTS, *_USUAL_LEASES))
     return Loaded(
         scope,
         objectives,
@@ -106,7 +110,7 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         requests,
         transfers,
         workers,
-        Readings(levels, _part_codes(store)),
+        Readings(levels, {part: codes[part] for part in _PARTS}),
         increases(counted),
         histograms(seen),
         _clocks(store, scope, {*_codes(requests), *transfers.producer.tolist()}, workers),
@@ -114,6 +118,7 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         _nesting(store, {**window, "from_ns": scope.from_ns}),
         _superseded(store, window, requests, scope.from_ns),
         _sources(store, {**window, "from_ns": scope.from_ns}) if requests.missed.any() else {},
+        {codes[name]: lease for name, lease in _USUAL_LEASES.items()},
     )
 
 
@@ -134,21 +139,24 @@ def _only(scope: Scope) -> dict[str, Any]:
     }
 
 
-def _part_codes(store: Columns) -> dict[str, int]:
-    parts = (
-        "",
-        "bootstrap",
-        "transferring",
-        "prealloc",
-        "prealloc_ready",
-        "transfer",
-        "deferred",
-        "capacity",
-    )
+_PARTS = (
+    "",
+    "bootstrap",
+    "transferring",
+    "prealloc",
+    "prealloc_ready",
+    "transfer",
+    "deferred",
+    "capacity",
+)
+_USUAL_LEASES = {adapter.name: adapter.kv_lease_s for adapter in ADAPTERS if adapter.kv_lease_s is not None}
+
+
+def _codes_of(store: Columns, names: Sequence[str]) -> dict[str, int]:
     found = store.columns(
-        "SELECT cityHash64(arrayJoin({parts:Array(String)})) AS code", {"parts": list(parts)}
+        "SELECT cityHash64(arrayJoin({names:Array(String)})) AS code", {"names": list(names)}
     )
-    return dict(zip(parts, (int(code) for code in found["code"]), strict=True))
+    return dict(zip(names, (int(code) for code in found["code"]), strict=True))
 
 
 _WIDTHS = {"exposed": 12, "exposed_decode": 6, "lasted_by_phase": 11, "phase_from": 11, "phase_until": 11}

@@ -21,7 +21,10 @@ WARM_UP_S = 120.0
 
 
 def first_of_pair(s: Situation) -> Floats:
-    """Per transfer: how many times longer than later ones of its pair a first use took; 0 for later uses."""
+    """Per transfer: how many times longer than later ones of its pair a first use took; 0 for later uses.
+
+    A side that starts anew begins anew: what the pair did before says nothing.
+    """
     t = s.transfers
     out = np.zeros(len(t))
     took = t.seconds
@@ -33,9 +36,18 @@ def first_of_pair(s: Situation) -> Floats:
     pair = t.producer[order] * np.uint64(31) + t.consumer[order]
     edges = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
     for first, last in zip(edges.tolist(), [*edges[1:].tolist(), len(order)], strict=True):
-        members = order[first:last]
-        out[members] = _times(s, members)
+        for members in _by_start(s, order[first:last]):
+            out[members] = _times(s, members)
     return out
+
+
+def _by_start(s: Situation, members: Index) -> list[Index]:
+    """Uses of one pair in order of time, apart where either side was started in between."""
+    t, row = s.transfers, members[0]
+    workers = (s.loaded.workers.get(int(code)) for code in (t.producer[row], t.consumer[row]))
+    starts = np.sort([start for worker in workers if worker for start in worker.starts])
+    edges = np.unique(np.searchsorted(t.asked[members], starts))
+    return [part for part in np.split(members, edges) if len(part)]
 
 
 def _times(s: Situation, members: Index) -> Floats:
@@ -124,7 +136,9 @@ def _cleared(s: Situation, code: int, after: float) -> float:
 
 
 def on_decode(s: Situation, phase: str) -> Floats:
-    """Imports and first steps on decode workers just started, at several times what they usually take."""
+    """Imports and first steps on decode workers just started, at several times what they usually take, and
+    with no prompt computed beside them.
+    """
     took = s.requests.duration(phase)
     known = took[np.isfinite(took) & (took > 0)]
     began = s.wait(phase)[0]
@@ -134,7 +148,9 @@ def on_decode(s: Situation, phase: str) -> Floats:
         for start in worker.starts if worker else ():
             young |= (s.decode_worker == code) & (began >= start) & (began <= start + WARM_UP_S)
     usual = float(np.median(known)) if len(known) > ENOUGH_LATER else np.inf
-    return where(young & (s.exposed[:, PART[phase]] > TIMES_LATER * max(usual, 1e-3)))
+    since, until = (np.nan_to_num(edge) for edge in s.wait(phase))
+    beside = s.pools.decode_local_prompts.mean(s.decode_worker, since, until) > 0
+    return where(young & ~beside & (s.exposed[:, PART[phase]] > TIMES_LATER * max(usual, 1e-3)))
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:

@@ -95,7 +95,12 @@ def unclaimed(s: Situation) -> Floats:
 
 
 def never_filled(s: Situation) -> Floats:
-    """Failed requests for which decode held room that was never filled, and nothing was published."""
+    """Failed requests for which decode held room that was never filled, and nothing was published.
+
+    Not those that waited for prefill, and none where such waits are not traced.
+    """
+    if not np.isfinite(s.requests.began("prefill_queue")).any():
+        return np.zeros(len(s.rows))
     own = np.zeros(len(s.requests), bool)
     own[s.transfers.request[s.ledger.transfer[s.ledger.orphan & s.ledger.on_decode]]] = True
     queued = s.exposed[:, PART["prefill_queue"]] > 0.5 * np.nan_to_num(s.of(s.requests.lasted))

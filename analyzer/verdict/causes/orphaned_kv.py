@@ -49,11 +49,13 @@ def reserved(s: Situation) -> Flags:
     """Room on decode that was never filled.
 
     Where no offer of KV is traced, room whose prompt was computed may wait for KV that was offered and is
-    not claimed: it is not counted.
+    not claimed; where no wait for prefill is traced, the prompt of other room may still wait. Neither counts.
     """
     owner = s.transfers.request[s.ledger.transfer]
     computed = np.isfinite(s.requests.ended("prefill_compute"))[owner]
-    untold = computed & ~np.isfinite(s.transfers.published).any()
+    offers = np.isfinite(s.transfers.published).any()
+    waits = np.isfinite(s.requests.began("prefill_queue")).any()
+    untold = np.where(computed, not offers, not waits)
     found: Flags = s.ledger.orphan & s.ledger.on_decode & ~untold
     return found
 

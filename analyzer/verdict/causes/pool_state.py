@@ -43,6 +43,23 @@ def siblings_idle(s: Situation, pool: str) -> Flags:
     levels[:, alone] = np.inf
     usual = np.nanmedian(levels, axis=0)
     found: Flags = (own >= 1.0) & (usual <= IDLE_SIBLING * own) & (usual < 1.0)
+    return found | (pool == "prefill") & (own >= 1.0) & _siblings_compute_less(s)
+
+
+def _siblings_compute_less(s: Situation) -> Flags:
+    """Whether the request's prefill worker computed all the while and most siblings less than half of it.
+
+    What queues at those is held by something else: prompts in the hot worker's queue may hold room on decode.
+    """
+    since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
+    running = s.pools.prefill_running
+    levels = np.full((len(s.pools.prefill_workers), len(s.rows)), np.nan)
+    for number, code in enumerate(s.pools.prefill_workers.tolist()):
+        there = s.pools.available(int(code), (since + until) / 2) & (s.prefill_worker != code)
+        levels[number, there] = _of(running.mean, int(code), since[there], until[there])
+    levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
+    own = running.mean(s.prefill_worker, since, until)
+    found: Flags = (own >= BUSY_LEAST) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
     return found
 
 
@@ -160,13 +177,34 @@ def enough_alone(s: Situation, part: str) -> Flags:
     return found
 
 
-def held_by_hand_offs(s: Situation) -> Flags:
-    """Whether at least as much of decode was held for KV under way as by streams while the request waited."""
-    since, until = (np.nan_to_num(edge) for edge in s.wait("decode_queue"))
-    under_way = s.pools.kv_under_way.mean(s.decode_worker, since, until)
-    running = s.pools.decode_running.mean(s.decode_worker, since, until)
-    found: Flags = (under_way >= 1.0) & (under_way >= running)
-    return found
+UNTOLD = 0.1
+"""Share of the objective that no span covers, and of misses with so much, that may hide waits for decode."""
+
+
+def decode_wait_untold(s: Situation) -> bool:
+    """Whether waits for decode are not traced, and misses have time that no span covers: it may be those."""
+    r = s.requests
+    decoded = np.isfinite(r.began("first_decode_step")) | np.isfinite(r.began("decode"))
+    if not decoded.any() or np.isfinite(r.began("decode_queue")).any():
+        return False
+    bare = s.exposed[:, PART["unattributed"]] > UNTOLD * s.of(r.ttft_limit)
+    return bool(bare.mean() >= UNTOLD) if len(bare) else False
+
+
+def held_by_hand_offs(s: Situation) -> dict[str, Flags]:
+    """Waits for what KV under way holds: room on decode, at least as much of it as streams hold; prefill's
+    cache, while it computes next to nothing.
+    """
+    out: dict[str, Flags] = {}
+    for phase, workers in (("decode_queue", s.decode_worker), ("prefill_queue", s.prefill_worker)):
+        since, until = (np.nan_to_num(edge) for edge in s.wait(phase))
+        under_way = s.pools.kv_under_way(phase == "decode_queue").mean(workers, since, until)
+        out[phase] = under_way >= 1.0
+        if phase == "decode_queue":
+            out[phase] &= under_way >= s.pools.decode_running.mean(workers, since, until)
+        else:
+            out[phase] &= prefill_idle(s)
+    return out
 
 
 def siblings_with_room(s: Situation) -> Flags:

@@ -8,6 +8,7 @@ import numpy as np
 
 from analyzer.verdict.causes.pool_state import (
     decode_is_full,
+    decode_wait_untold,
     decode_would_be_full,
     held_for_decode,
     prefill_idle,
@@ -46,7 +47,9 @@ def overload(s: Situation) -> Floats:
 
 
 def starved(s: Situation) -> Floats:
-    """Waits for prefill while decode had room."""
+    """Waits for prefill while decode had room, or is not suspected of having had none."""
+    if decode_wait_untold(s):
+        return np.zeros(len(s.rows))
     return where(s.prefill_short & ~prefill_idle(s))
 
 

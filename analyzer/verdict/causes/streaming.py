@@ -18,6 +18,27 @@ def stalled(s: Situation) -> Floats:
     return np.where(share >= 0.5, 1.0, np.clip(share, 0.0, 1.0))
 
 
+MOST = 0.5
+"""Share of the answers that a slow way out holds up, at least: it is one for all of them."""
+
+
+def way_out(s: Situation) -> Floats:
+    """Waits of tokens to leave. Where nobody tells of readers, only of what holds up most answers alike."""
+    r = s.requests
+    if np.isfinite(r.stalled[r.inside]).any():
+        return np.ones(len(s.rows))
+    tokens = np.maximum(r.output_tokens - 1, 1.0)
+    late = np.nan_to_num(r.exposed[:, PART["network_streaming"]]) > NOTICED * r.ttft_limit
+    behind = r.tpot - r.duration("decode") / tokens > NOTICED * r.tpot_limit
+    answered = r.inside & r.answered
+    shared = bool(answered.any()) and (late | behind)[answered].mean() >= MOST
+    return np.full(len(s.rows), float(shared))
+
+
+NOTICED = 0.1
+"""Share of an objective from which on a delay is one."""
+
+
 def fell_behind(s: Situation) -> Floats:
     """The part of what tokens took too long that they lost after they were sampled.
 
@@ -26,7 +47,7 @@ def fell_behind(s: Situation) -> Floats:
     tokens = np.maximum(s.of(s.requests.output_tokens) - 1, 1.0)
     lost = s.of(s.requests.tpot) - s.of(s.requests.duration("decode")) / tokens
     known = np.isfinite(s.wait("decode")[0]) & (s.over_tpot > 0)
-    return np.where(known, np.clip(np.nan_to_num(lost / s.over_tpot), 0.0, 1.0), 0.0)
+    return np.where(known, np.clip(np.nan_to_num(lost / s.over_tpot), 0.0, 1.0), 0.0) * way_out(s)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -44,9 +65,9 @@ CLIENT_STALL = Rule(
     needs=("pd.stream.stalled_ms",), excludes="time the server itself took to send",
 )  # fmt: skip
 BACKPRESSURE = Rule(
-    Cause.BACKPRESSURE, ("network_streaming",), everything, explain,
+    Cause.BACKPRESSURE, ("network_streaming",), way_out, explain,
     "The output path is slow: look at the gateway's CPU, detokenisation, and stream writes.",
-    needs=("network_streaming",), excludes="readers known to have stalled",
+    needs=("network_streaming",), excludes="readers that stalled, or may have: single answers, untold",
 )  # fmt: skip
 TOKENS = Rule(
     Cause.BACKPRESSURE, ("tpot.unattributed",), fell_behind, explain,
