@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analyzer.kv_ledger import State
+from analyzer.verdict.late_reads import presumed_late
 from analyzer.verdict.load import Columns
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Outcome
@@ -54,12 +55,13 @@ def orphans(store: Columns, s: Situation) -> Orphans:
     rows = np.flatnonzero(book.orphan & inside[book.transfer])
     rows = rows[np.argsort(-(book.until - book.since)[rows], kind="stable")]
     late = np.flatnonzero(book.late_read & inside)
+    presumed = [] if len(late) else _presumed_late(s)
     names = _ids(store, s, np.concatenate([book.transfer[rows[:MOST]], late[:MOST]]).astype(np.intp))
     return Orphans(
         [_orphan(s, int(row), names) for row in rows[:MOST]],
-        [_late(s, int(row), names) for row in late[:MOST]],
+        [_late(s, int(row), names) for row in late[:MOST]] + presumed[:MOST],
         len(rows),
-        len(late),
+        len(late) + len(presumed),
         round(book.limit, 3),
     )
 
@@ -103,6 +105,26 @@ def _late(s: Situation, row: int, names: dict[int, str]) -> Orphan:
         "expired",
         f"read {read - float(deadline):.2f} s after its lease had ended: the answer may be wrong",
     )
+
+
+def _presumed_late(s: Situation) -> list[Orphan]:
+    """Late reads that prefill counts and no span tells, by the serving system's usual lease."""
+    found = presumed_late(s)
+    return [
+        Orphan(
+            None,
+            key_text(s, row),
+            s.name(int(s.requests.prefill_worker[row])) or None,
+            "prefill",
+            None,
+            _known(held),
+            lease,
+            "expired",
+            f"taken up to {held:.1f} s after its prompt was computed, and prefill counts reads after expiry; "
+            f"the lease of {lease:g} s is the usual one, no span tells it: the answer may be wrong",
+        )
+        for row, held, lease in zip(found.request.tolist(), found.held, found.lease.tolist(), strict=True)
+    ]
 
 
 def _why(s: Situation, state: State, on_decode: bool, request: int) -> str:

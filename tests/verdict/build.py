@@ -61,6 +61,7 @@ class World:
     sources: dict[str, str] = field(default_factory=dict)
     """How timelines know each phase."""
     nesting: tuple[int, int] = (0, 0)
+    usual_lease: dict[int, float] = field(default_factory=dict)
 
     def code(self, name: str) -> int:
         """Number that stands for a name; 0 for none."""
@@ -232,6 +233,7 @@ class World:
                 "until": np.array([x[2] for x in lost], float),
             },
             {(1, phase): source for phase, source in self.sources.items()},
+            self.usual_lease,
         )
 
     def _levels(self, parts: Mapping[str, int]) -> dict[str, Any]:

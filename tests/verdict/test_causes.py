@@ -368,7 +368,7 @@ def test_time_before_dispatch(phase: str, cause: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stalled", "cause"), [(2.9, "client_stall"), (NAN, "network_streaming.backpressure")]
+    ("stalled", "cause"), [(2.9, "client_stall"), (0.0, "network_streaming.backpressure")]
 )
 def test_a_token_that_does_not_leave(stalled: float, cause: str) -> None:
     world = World()

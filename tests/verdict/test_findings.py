@@ -9,6 +9,7 @@ import pytest
 from analyzer.signals import HistogramSummary, Increase
 from analyzer.verdict.attribution import attribute
 from analyzer.verdict.findings import find
+from analyzer.verdict.late_reads import presumed_late
 from analyzer.verdict.load import Silent
 from analyzer.verdict.tables import ClockOffset, Freed, Outcome, Status
 from tests.paths import SHARED
@@ -281,3 +282,22 @@ def test_reads_after_the_lease_that_only_prefill_counts_are_a_risk_all_the_same(
         risk = next(item for item in find(s, attribute(s)) if item.finding == "stale_kv_read_risk")
     assert (risk.severity, risk.requests) == ("critical", None)
     assert "17 reads" in risk.detail
+
+
+def test_late_reads_that_prefill_counts_are_named_by_the_usual_lease_where_no_span_tells_one() -> None:
+    world = World()
+    healthy(world)
+    late = world.request(300, HEALTHY | {"decode_queue": 40.0})
+    world.request(310, HEALTHY | {"decode_queue": 20.0})
+    world.request(320, HEALTHY | {"decode_queue": 40.0}, local_prompt_tokens=1000.0)
+    told = world.request(330, HEALTHY | {"decode_queue": 40.0})
+    world.hand_off(told, published=330.33, lease_end=400.0, asked=370.0, moved=370.1)
+    world.usual_lease = {1: 30.0}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert not len(presumed_late(world.situation()).request)
+        world.increases.append(increase("late_kv_reads_total", "prefill-0", 1.0))
+        s = world.situation()
+        risk = next(item for item in find(s, attribute(s)) if item.finding == "stale_kv_read_risk")
+    assert presumed_late(s).request.tolist() == [late]
+    assert (risk.severity, risk.requests) == ("critical", 1)
+    assert [(item.signal, item.source) for item in risk.evidence][1] == ("usual_lease", "supplied")

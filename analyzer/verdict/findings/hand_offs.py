@@ -3,10 +3,10 @@
 import numpy as np
 
 from analyzer.kv_ledger import State
-from analyzer.signals import total
 from analyzer.verdict.attribution import Attribution
 from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
+from analyzer.verdict.late_reads import counted_late, presumed_late
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Flags, Status
 
@@ -24,15 +24,29 @@ def stale_kv_read_risk(s: Situation, _: Attribution) -> Finding | None:
     """Hand-offs read after their lease, by the spans or, where those don't tell, by prefill's own count."""
     late = s.ledger.late_read & _inside(s)
     if not late.any():
-        counted = total(item for item in s.loaded.increases if item.signal == "late_kv_reads_total")
-        if not counted:
-            return None
-        detail = f"prefill counts {counted:.0f} reads of KV after its lease; no span tells of which requests"
-        evidence = number("late_kv_reads_total", counted, "hand-offs")
-        return Finding("stale_kv_read_risk", "critical", detail, None, evidence)
+        return _late_by_count(s)
     requests = len(np.unique(s.transfers.request[late]))
     detail = f"{requests} requests read KV after its lease had ended; their answers may be wrong"
     return Finding("stale_kv_read_risk", "critical", detail, requests)
+
+
+def _late_by_count(s: Situation) -> Finding | None:
+    """Late reads that prefill counts; of which requests, the serving system's usual lease tells."""
+    counted, presumed = counted_late(s), presumed_late(s)
+    if not counted:
+        return None
+    detail = f"prefill counts {counted:.0f} reads of KV after its lease; "
+    evidence = number("late_kv_reads_total", counted, "hand-offs")
+    if not len(presumed.request):
+        detail += "no span tells of which requests"
+        return Finding("stale_kv_read_risk", "critical", detail, None, evidence)
+    lease = float(np.median(presumed.lease))
+    detail += (
+        f"{len(presumed.request)} requests took theirs later than the usual lease of {lease:g} s: "
+        "their answers may be wrong"
+    )
+    evidence += number("usual_lease", lease, "s", "supplied")
+    return Finding("stale_kv_read_risk", "critical", detail, len(presumed.request), evidence)
 
 
 def lease_too_short(s: Situation, _: Attribution) -> Finding | None:
