@@ -64,7 +64,7 @@ def _goals(document: Row) -> str:
     return (
         f"Seed {document['seed']}: {report['scenarios']} scenarios ({said}), {again} of them again less one "
         "signal.\n\n"
-        + _table(("figure", "measured", "goal", "reached"), rows)
+        + table(("figure", "measured", "goal", "reached"), rows)
         + f"\nRight, healthy {_percent(report['accuracy']['healthy'])}, decoys "
         f"{_percent(report['accuracy']['decoy'])}; abstained {_percent(report['abstained'])} of those with "
         f"a fault. Of single requests the cause is right for {_percent(report['request_cause_accuracy'])}, "
@@ -82,7 +82,7 @@ def _by_fault(rows: Iterable[Row]) -> str:
         (f"`{name}`", *(str(n[key]) for key in ("all", "right", "abstained", "wrong")))
         for name, n in sorted(found.items())
     ]
-    return _table(
+    return table(
         ("fault (alone, with another, or harmless)", "scenarios", "right", "abstained", "wrong"), body
     )
 
@@ -96,7 +96,7 @@ def _confusion(confusion: dict[str, dict[str, int]]) -> str:
         (f"`{truth}`", str(said.get(truth, 0)), _told(said, truth))
         for truth, said in sorted(confusion.items())
     ]
-    return _table(("truth", "said so", "said instead"), body)
+    return table(("truth", "said so", "said instead"), body)
 
 
 def _told(said: dict[str, int], truth: str) -> str:
@@ -114,7 +114,7 @@ def _calibration(rows: Iterable[Row]) -> str:
         )
         for row in rows
     ]
-    return _table(("confidence", "answers", "mean", "right"), body)
+    return table(("confidence", "answers", "mean", "right"), body)
 
 
 def _ablation(signals: dict[str, dict[str, int]]) -> str:
@@ -122,10 +122,10 @@ def _ablation(signals: dict[str, dict[str, int]]) -> str:
         (f"`{name}`", *(str(counts.get(word, 0)) for word in ("right", "abstained", "wrong")))
         for name, counts in sorted(signals.items())
     ]
-    return _table(("signal", "right", "abstained", "wrong"), body)
+    return table(("signal", "right", "abstained", "wrong"), body)
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
