@@ -60,6 +60,11 @@ _PHASES = {
         "making imported KV usable cannot be told from waiting for a step",
         "trace the KV connector on decode: a pd.kv_import span",
     ),
+    Phase.DECODE: Missing(
+        "decode",
+        "tokens that decode samples late cannot be told from tokens that are sent late",
+        "trace decode from the first token to the last: a pd.decode span",
+    ),
 }
 _POOLS = Missing(
     "pool_signals",
@@ -81,12 +86,22 @@ _DESCRIPTORS = Missing(
     "without descriptors (entries) per transfer many small blocks look like a slow link",
     "put pd.kv.descriptors and pd.kv.post_ms on the pd.kv_transfer span",
 )
+_POSTING = Missing(
+    "pd.kv.post_ms",
+    "without the time it took to post them many small blocks look like a slow link",
+    "put pd.kv.post_ms on the pd.kv_transfer span",
+)
+_READERS = Missing(
+    "pd.stream.stalled_ms",
+    "a client that does not read cannot be told from a server that is slow to send",
+    "put pd.stream.stalled_ms, the time writes were blocked, on the router's pd.request span",
+)
 _PORT_BYTES = Missing(
     "nic_bytes_total",
     "port bytes (NIC counters) tell a full link, an idle one, and the wrong device",
     "run a node exporter beside the workers and send node_network_* and node_infiniband_* counters",
 )
-EVERYTHING = (*_PHASES.values(), _POOLS, _DECODE_KV, _BYTES, _DESCRIPTORS, _PORT_BYTES)
+EVERYTHING = (*_PHASES.values(), _POOLS, _DECODE_KV, _BYTES, _DESCRIPTORS, _POSTING, _READERS, _PORT_BYTES)
 """All that can be listed."""
 
 
@@ -118,6 +133,9 @@ def missing_telemetry(s: Situation, found: Attribution) -> list[Missing]:
         out.append(_DECODE_KV)
     if about_transfers and float(np.nan_to_num(s.exposed[:, PART["kv_transfer"]]).sum()) > 0:
         out += _about_transfers(s)
+    streaming = s.exposed[:, PART["network_streaming"]] > 0.1 * s.of(s.requests.ttft_limit)
+    if abstained and streaming.any() and not np.isfinite(s.requests.stalled[s.requests.inside]).any():
+        out.append(_READERS)
     return out
 
 
@@ -139,6 +157,8 @@ def _about_transfers(s: Situation) -> list[Missing]:
         out.append(_BYTES)
     if moved.any() and not np.isfinite(t.descriptors[moved]).any():
         out.append(_DESCRIPTORS)
+    elif moved.any() and not np.isfinite(t.post[moved]).any():
+        out.append(_POSTING)
     if not any(item.signal == "nic_bytes_total" for item in s.loaded.increases):
         out.append(_PORT_BYTES)
     return out

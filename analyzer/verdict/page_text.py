@@ -24,8 +24,11 @@ names what is missing. How often it is right is measured: [accuracy](accuracy.md
 5. **Shares.** TTFT's and TPOT's causes are weighed by how far each objective was missed. A share below a
    tenth is left out.
 6. **Counterfactual.** The timeline is laid again without what the cause claimed. Lanes that run side by
-   side (prompt, room on decode) end with the later one; room that waiting prompts held is free again;
-   prompts that come sooner make decode's batch larger, and its steps longer.
+   side (prompt, room on decode) end with the later one, unless decode makes room once the prompt's KV is
+   there: then both follow each other. Room that waiting prompts held is free again, and so is what hand-offs
+   under way held on either side. A backlog in front moves on: prompts that reach prefill sooner queue there,
+   prompts that leave it sooner share decode's steps and a path that is full. A request that never left a
+   queue still has ahead of it what others had after it.
 7. **Window.** The largest share; `none` when the target share of requests met.
 
 """
@@ -68,8 +71,11 @@ misses. That it means what it says is measured: see the calibration in
 
 ABSTENTION = """\
 Time that no rule claims: a wait whose pool cannot be told, a transfer slower than its size explains without
-bytes, descriptors or path to say why, a gap that no span covers. [What is missing](#what-may-be-missing) is
-listed with the answer.
+bytes, descriptors or path to say why, a gap that no span covers or that two clocks may only seem to leave.
+Where a missing signal would decide between two causes neither is said: a slow link or many small blocks
+without the time of posting, a slow way out or a reader that stalls where nobody tells of readers, room on
+decode whose KV may be offered or whose prompt may wait where neither is traced, KV that nobody read where not
+all of decode is traced. [What is missing](#what-may-be-missing) is listed with the answer.
 
 """
 

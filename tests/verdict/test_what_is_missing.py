@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from analyzer.verdict.attribution import attribute
+from analyzer.verdict.missing import missing_telemetry
 from analyzer.verdict.tables import PHASE, ClockOffset, Freed, Outcome, Status
 from tests.verdict.build import HEALTHY, NAN, World, causes, healthy
 from tests.verdict.test_causes import moved, slow
@@ -177,3 +178,21 @@ def test_cold_starts_are_explained_where_no_transfer_is_seen() -> None:
         rules = [rule for rule, amount in attribute(s).asked if amount > 0 and rule.cause == "cold_start"]
         said = rules[0].explain(s, np.ones(1, bool))
     assert "prefill_compute" in {item.signal for item in said}
+
+
+def missing(world: World) -> set[str]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = world.situation()
+        return {item.signal for item in missing_telemetry(s, attribute(s))}
+
+
+def test_what_would_decide_is_named() -> None:
+    blocks = World()
+    for number in range(30):
+        row = blocks.request(10.0 * number, slow(kv_transfer=2.0))
+        moved(blocks, row, 10.0 * number + 0.33, 2.0, bytes=1e9, descriptors=100_000)
+    assert "pd.kv.post_ms" in missing(blocks)
+    readers = World()
+    healthy(readers)
+    readers.request(300, slow(network_streaming=3.0))
+    assert "pd.stream.stalled_ms" in missing(readers)
