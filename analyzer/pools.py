@@ -71,20 +71,6 @@ class Pools:
         behind = np.isfinite(prompt) & (until >= prompt)
         return np.where(behind, np.fmax(since, np.minimum(prompt, until)), since), until
 
-    def kv_under_way(self, to_decode: bool) -> Occupancy:
-        """Requests whose KV is on its way, by the worker that made room for it or the one that offers it."""
-        r = self.requests
-        workers = r.decode_worker if to_decode else self.prompt_worker
-        return Occupancy(workers, r.began("kv_transfer"), r.ended("kv_transfer"))
-
-    @cached_property
-    def prompts_at_once(self) -> Floats:
-        """Prompts that each request's prefill worker computes side by side while it is busy; at least 1."""
-        out = np.ones(len(self.requests))
-        for code in self.prefill_workers.tolist():
-            out[self.prompt_worker == code] = max(1.0, self.prefill_running.while_busy(int(code)))
-        return out
-
     @cached_property
     def decode_running(self) -> Occupancy:
         """Streams of each decode worker."""

@@ -127,11 +127,14 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
 def _prefill_wait_unseen(s: Situation) -> Floats:
     """Seconds that decode had the request before its prompt was computed, where no span tells prefill's wait.
 
-    Which of the two pools it waited for cannot be told.
+    Which of the two pools it waited for cannot be told. A request that ended unanswered, with no prompt
+    computed where others' are seen to be, had waited for prefill all the time, or for decode.
     """
     since, began = s.wait("prefill_queue")[0], s.wait("prefill_compute")[0]
-    before = began - s.of(s.requests.began("decode_queue"))
-    return np.where(np.isfinite(since), 0.0, np.maximum(np.nan_to_num(before), 0.0))
+    computing = s.requests.began("prefill_compute")
+    never = s.failed & ~np.isfinite(began) & np.isfinite(computing).any()
+    before = np.where(never, np.inf, began - s.of(s.requests.began("decode_queue")))
+    return np.where(np.isfinite(since), 0.0, np.maximum(np.nan_to_num(before, posinf=np.inf), 0.0))
 
 
 def _per_token(s: Situation, book: _Ledger) -> Floats:

@@ -1,9 +1,11 @@
 """What would have been without a cause: each missed request's timeline laid again, less what it claimed, and
-what follows from it: prompts that come sooner queue for prefill and share decode's steps, and room on decode
-that hand-offs under way held is free.
+what follows from it: prompts that come sooner queue for prefill and share decode's steps and full paths, and
+what hand-offs under way held is free.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from analyzer.occupancy import Occupancy
 from analyzer.queue_replay import waits
 from analyzer.verdict.causes.link import fuller_link
 from analyzer.verdict.causes.pool_state import decode_is_full, held_by_hand_offs, prefill_idle
-from analyzer.verdict.relay import ttft_without
+from analyzer.verdict.relay import room_beside_prompts, ttft_without
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import PART, Flags, Floats
 from analyzer.verdict.vocabulary import CAUSES, Cause
@@ -36,7 +38,7 @@ SLOW_HAND_OFFS = (
     Cause.TCP_FALLBACK,
     Cause.REDUNDANT_PREFIX,
 )
-"""Causes whose absence frees room on decode that is held for KV under way."""
+"""Causes whose absence frees what is held on either side for KV under way."""
 BEFORE_PREFILL = ("router_queue", "tokenize")
 AFTER_PREFILL = ("kv_publish", "kv_transfer", "decode_queue", "kv_import", "first_decode_step")
 
@@ -44,43 +46,88 @@ AFTER_PREFILL = ("kv_publish", "kv_transfer", "decode_queue", "kv_import", "firs
 def would_have_met(s: Situation, by_part: Mapping[str, Floats], per_token: Floats, shares: Floats) -> Flags:
     """(missed, causes). by_part: seconds of TTFT that causes claimed of each part; per_token: of TPOT."""
     met = np.zeros(shares.shape, bool)
+    around = _Around(s)
     for column in np.flatnonzero(shares.any(axis=0)).tolist():
-        removed = _removed(s, by_part, column)
         own = shares[:, column] > 0
-        met[:, column] = (
-            own & _in_time(s, by_part, removed, column, own) & ~_slow(s, removed, per_token, column)
-        )
+        removed = _removed(around, by_part, column)
+        in_time = _in_time(around, by_part, removed, column, own)
+        met[:, column] = own & in_time & ~_slow(around, removed, per_token, column)
     return met
 
 
-def _removed(s: Situation, by_part: Mapping[str, Floats], column: int) -> Floats:
+@dataclass(frozen=True)
+class _Around:
+    """What the window says whatever the cause, worked out once where it is needed at all."""
+
+    s: Situation
+
+    @cached_property
+    def side_by_side(self) -> bool:
+        return room_beside_prompts(self.s)
+
+    @cached_property
+    def held_by_hand_offs(self) -> dict[str, Flags]:
+        return held_by_hand_offs(self.s)
+
+    @cached_property
+    def fuller_link(self) -> Floats:
+        return fuller_link(self.s)
+
+    @cached_property
+    def prefill_idle(self) -> Flags:
+        return prefill_idle(self.s)
+
+    @cached_property
+    def decode_is_full(self) -> Flags:
+        return decode_is_full(self.s)
+
+    @cached_property
+    def growth(self) -> Floats:
+        return _growth(self.s)
+
+
+def _removed(around: _Around, by_part: Mapping[str, Floats], column: int) -> Floats:
+    s = around.s
     empty = np.zeros(len(s.rows))
     removed = np.stack([by_part[p][:, column] if p in by_part else empty for p in TTFT_PARTS], axis=1)
     if CAUSES[column] in SLOW_HAND_OFFS:
-        for phase, held in held_by_hand_offs(s).items():
+        for phase, held in around.held_by_hand_offs.items():
             removed[:, PART[phase]] = np.where(held, s.excess[:, PART[phase]], removed[:, PART[phase]])
     return removed
 
 
-def _in_time(s: Situation, by_part: Mapping[str, Floats], removed: Floats, column: int, own: Flags) -> Flags:
+def _in_time(
+    around: _Around, by_part: Mapping[str, Floats], removed: Floats, column: int, own: Flags
+) -> Flags:
     """Answered, and within the TTFT objective."""
-    cause, limit = CAUSES[column], s.of(s.requests.ttft_limit)
-    censored = s.of(s.requests.censored)
+    s, cause = around.s, CAUSES[column]
+    limit, censored = s.of(s.requests.ttft_limit), s.of(s.requests.censored)
     failing = by_part.get("failure")
     fixed = np.zeros(len(limit), bool) if failing is None else failing[:, column] > 0
     stuck = censored & (removed.sum(axis=1) >= STUCK * np.nan_to_num(s.of(s.requests.ttft)))
-    rest = np.where(stuck, _still_ahead(s, removed), 0.0)
-    both_lanes = np.full(len(limit), cause in HOLD_BOTH_POOLS)
-    if cause in HOLD_PROMPTS_BACK:
-        both_lanes = ~decode_is_full(s) | prefill_idle(s)
-    if cause is Cause.DECODE_STARVED:
-        both_lanes = prefill_idle(s)
-    without = ttft_without(s, removed, both_lanes) + _longer_queue(s, removed) + fuller_link(s, removed)
+    without = ttft_without(s, removed, _room_as_well(around, cause), around.side_by_side)
+    if stuck.any():
+        without = without + np.where(stuck, _still_ahead(s, removed), 0.0)
+    if removed[:, [PART[part] for part in BEFORE_PREFILL]].any():
+        without = without + _longer_queue(s, removed)
+    sooner = removed[:, PART["prefill_queue"]] > 0
+    if sooner.any():
+        without = without + np.where(sooner, around.fuller_link, 0.0)
     if cause is Cause.PREFILL_BOUND:
         without = without - np.where(own, s.over_ttft, 0.0)
-    late = np.where(fixed & censored, 0.0, without + rest) > limit
+    late = np.where(fixed & censored, 0.0, without) > limit
     answered: Flags = ~s.failed | fixed | stuck
     return answered & ~late
+
+
+def _room_as_well(around: _Around, cause: Cause) -> Flags:
+    """Whether what is taken out of the prompt's lane held decode's room, too."""
+    size = len(around.s.rows)
+    if cause in HOLD_PROMPTS_BACK:
+        return ~around.decode_is_full | around.prefill_idle
+    if cause is Cause.DECODE_STARVED:
+        return around.prefill_idle
+    return np.full(size, cause in HOLD_BOTH_POOLS)
 
 
 def _still_ahead(s: Situation, removed: Floats) -> Floats:
@@ -106,23 +153,25 @@ def _longer_queue(s: Situation, removed: Floats) -> Floats:
         if removed[:, PART[part]].any():
             earlier += np.nan_to_num(r.exposed[:, PART[part]])
             earlier[s.rows] += removed[:, PART[part]] - s.exposed[:, PART[part]]
-    if not earlier.any():
-        return np.zeros(len(s.rows))
     workers, arrivals = s.pools.prompt_worker, np.fmin(r.began("prefill_queue"), r.began("prefill_compute"))
-    service = r.duration("prefill_compute") / s.pools.prompts_at_once
+    at_once = np.ones(len(r))
+    for code in s.pools.prefill_workers.tolist():
+        at_once[workers == code] = max(1.0, s.pools.prefill_running.while_busy(int(code)))
+    service = r.duration("prefill_compute") / at_once
     longer = waits(workers, arrivals - earlier, service) - waits(workers, arrivals, service)
     found: Floats = np.maximum(s.of(longer), 0.0)
     return found
 
 
-def _slow(s: Situation, removed: Floats, per_token: Floats, column: int) -> Flags:
+def _slow(around: _Around, removed: Floats, per_token: Floats, column: int) -> Flags:
     """Beyond the TPOT objective: also where prompts that come sooner make the batch larger."""
+    s = around.s
     limit = s.of(s.requests.tpot_limit) * (1 + 1e-9)
     tpot = np.nan_to_num(s.of(s.requests.tpot)) - per_token[:, column]
     slow: Flags = tpot > limit
     if CAUSES[column] in HOLD_PROMPTS_BACK:
         sooner = removed[:, PART["prefill_queue"]] > 0
-        slow |= sooner & (tpot * _growth(s) > limit)
+        slow |= sooner & (tpot * around.growth > limit)
     return slow
 
 

@@ -15,13 +15,15 @@ PROMPT_LANE = ("prefill_queue", "prefill_compute")
 ROOM_LANE = "decode_queue"
 SAME_INSTANT_S = 0.01
 """Ends of the two lanes so close are one event on two clocks."""
-EARLY = 0.5
+
+
+CALLED_EARLY = 0.5
 """Decode that has a request before so much of its prompt's lane is over was called beside prefill."""
 AS_A_RULE = 0.9
 """Share of the requests from which on room is made after the prompt by design."""
 
 
-def lanes_side_by_side(s: Situation) -> bool:
+def room_beside_prompts(s: Situation) -> bool:
     """Whether the deployment makes room on decode beside the prompt's own lane.
 
     Asked of all requests: clocks that are off move both ends of one request, and less than lanes are long.
@@ -29,28 +31,32 @@ def lanes_side_by_side(s: Situation) -> bool:
     r = s.requests
     computing, prompt_end = r.began("prefill_compute"), r.ended("prefill_compute")
     since = np.fmin(r.began("prefill_queue"), computing)
-    called = (r.began(ROOM_LANE) - since) / np.where(prompt_end > since, prompt_end - since, np.nan)
+    lane = np.where(prompt_end > since, prompt_end - since, np.nan)
+    called = (r.began(ROOM_LANE) - since) / lane
     known = np.isfinite(called)
-    if not known.any() or np.median(called[known]) >= EARLY:
+    if not known.any() or np.median(called[known]) >= CALLED_EARLY:
         return False
     after = r.ended(ROOM_LANE)[known] > ((computing + prompt_end) / 2)[known]
     return bool(after.mean() < AS_A_RULE)
 
 
-def ttft_without(s: Situation, removed: Floats, both_lanes: Flags | None = None) -> Floats:
+def ttft_without(
+    s: Situation, removed: Floats, both_lanes: Flags | None = None, side_by_side: bool | None = None
+) -> Floats:
     """TTFT (seconds; at least, where censored) had each part been shorter by `removed` (missed, 12).
 
     both_lanes: where what is taken out held decode's room as well, hidden beside the prompt's lane.
+    side_by_side: what `room_beside_prompts` says, where that is known already.
     """
     ttft = np.nan_to_num(s.of(s.requests.ttft))
     plain: Floats = ttft - removed.sum(axis=1)
-    if not lanes_side_by_side(s):
+    if not (room_beside_prompts(s) if side_by_side is None else side_by_side):
         return plain
     prompt_end = s.wait("prefill_compute")[1]
     room_start, room_end = s.of(s.requests.began(ROOM_LANE)), s.of(s.requests.ended(ROOM_LANE))
     # decode that waits for this prompt's KV ends with it: no lane of its own
     by_itself = (room_end < prompt_end - SAME_INSTANT_S) | (s.excess[:, PART[ROOM_LANE]] > 0)
-    side_by_side = (room_start < prompt_end - 1e-6) & by_itself
+    overlap = (room_start < prompt_end - 1e-6) & by_itself
     in_prompt = removed[:, [PART[p] for p in PROMPT_LANE]].sum(axis=1)
     in_room = removed[:, PART[ROOM_LANE]]
     if both_lanes is not None:
@@ -59,5 +65,5 @@ def ttft_without(s: Situation, removed: Floats, both_lanes: Flags | None = None)
     moved = np.fmax(prompt_end - in_prompt, room_end - in_room)
     elsewhere = removed.sum(axis=1) - in_prompt - removed[:, PART[ROOM_LANE]]
     laid = ttft - (join - moved) - elsewhere
-    found: Floats = np.where(side_by_side & np.isfinite(laid), laid, plain)
+    found: Floats = np.where(overlap & np.isfinite(laid), laid, plain)
     return found

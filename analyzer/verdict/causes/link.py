@@ -8,7 +8,7 @@ from analyzer.baselines import SUPPLIED_GB_S
 from analyzer.occupancy import Occupancy, groups
 from analyzer.queue_replay import waits
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, Codes, Flags, Floats, Transport
+from analyzer.verdict.tables import Codes, Flags, Floats, Transport
 
 ENOUGH = 12
 """Transfers needed to tell how time goes with concurrency."""
@@ -112,29 +112,26 @@ def _slope(x: Floats, y: Floats) -> float:
     return float(np.median(y[high]) - np.median(y[low])) / spread
 
 
-def fuller_link(s: Situation, removed: Floats) -> Floats:
+def fuller_link(s: Situation) -> Floats:
     """Seconds by which each missed request's transfer would wait longer on a path that is shared, had every
-    prompt reached it without its wait for prefill. removed: (missed, 12), what is taken out of each part.
+    prompt reached it without its wait for prefill; 0 where no path is shared.
 
     A queue in front of a shared path spreads what is sent over it; the path is taken as a server that works
     off bytes at the rate it reaches when several transfers share it.
     """
     r, t = s.requests, s.transfers
-    nothing = np.zeros(len(s.rows))
-    shared = sharing(s)
-    if not removed[:, PART["prefill_queue"]].any() or not shared.shared.any():
-        return nothing
-    rate = 1e9 * float(np.nanquantile(shared.aggregate_gb_s[shared.shared], 0.9))
-    per_token = float(np.nanmedian(t.bytes / r.input_tokens[t.request]))
-    sooner = np.nan_to_num(r.duration("prefill_queue"))
-    began = r.began("kv_transfer")
+    path = sharing(s)
+    if not path.shared.any():
+        return np.zeros(len(s.rows))
+    rate = 1e9 * float(np.nanquantile(path.aggregate_gb_s[path.shared], 0.9))
+    service = r.input_tokens * float(np.nanmedian(t.bytes / r.input_tokens[t.request])) / rate
+    sooner, began = np.nan_to_num(r.duration("prefill_queue")), r.began("kv_transfer")
     usual = float(np.nanmedian(began - r.start - sooner))
-    path = np.where(s.pools.prompt_worker != s.pools.requests.decode_worker, 1, 0).astype(np.uint64)
-    service = r.input_tokens * per_token / rate
+    crosses = (s.pools.prompt_worker != r.decode_worker).astype(np.uint64)
     arrivals = np.where(np.isfinite(began), began - sooner, r.start + usual)
-    longer = waits(path, arrivals, service) - waits(path, began, service)
-    found: Floats = np.where(removed[:, PART["prefill_queue"]] > 0, np.maximum(s.of(longer), 0.0), 0.0)
-    return np.nan_to_num(found)
+    longer = waits(crosses, arrivals, service) - waits(crosses, began, service)
+    found: Floats = np.maximum(np.nan_to_num(s.of(longer)), 0.0)
+    return found
 
 
 def posting(s: Situation) -> tuple[Floats, Flags]:

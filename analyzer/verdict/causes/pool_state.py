@@ -195,15 +195,18 @@ def held_by_hand_offs(s: Situation) -> dict[str, Flags]:
     """Waits for what KV under way holds: room on decode, at least as much of it as streams hold; prefill's
     cache, while it computes next to nothing.
     """
+    r = s.requests
     out: dict[str, Flags] = {}
-    for phase, workers in (("decode_queue", s.decode_worker), ("prefill_queue", s.prefill_worker)):
+    for phase, holds, workers in (
+        ("decode_queue", r.decode_worker, s.decode_worker),
+        ("prefill_queue", s.pools.prompt_worker, s.prefill_worker),
+    ):
         since, until = (np.nan_to_num(edge) for edge in s.wait(phase))
-        under_way = s.pools.kv_under_way(phase == "decode_queue").mean(workers, since, until)
-        out[phase] = under_way >= 1.0
-        if phase == "decode_queue":
-            out[phase] &= under_way >= s.pools.decode_running.mean(workers, since, until)
-        else:
-            out[phase] &= prefill_idle(s)
+        on_its_way = Occupancy(holds, r.began("kv_transfer"), r.ended("kv_transfer"))
+        under_way = on_its_way.mean(workers, since, until)
+        running = s.pools.decode_running.mean(workers, since, until)
+        enough = under_way >= running if phase == "decode_queue" else prefill_idle(s)
+        out[phase] = (under_way >= 1.0) & enough
     return out
 
 

@@ -32,9 +32,10 @@ def stale_kv_read_risk(s: Situation, _: Attribution) -> Finding | None:
 
 def _late_by_count(s: Situation) -> Finding | None:
     """Late reads that prefill counts; of which requests, the serving system's usual lease tells."""
-    counted, presumed = counted_late(s), presumed_late(s)
+    counted = counted_late(s)
     if not counted:
         return None
+    presumed = presumed_late(s)
     detail = f"prefill counts {counted:.0f} reads of KV after its lease; "
     evidence = number("late_kv_reads_total", counted, "hand-offs")
     if not len(presumed.request):
