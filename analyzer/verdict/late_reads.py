@@ -1,8 +1,8 @@
-"""Reads of KV after its lease where no span tells of leases: prefill's own count says that there were some,
-and the usual lease of the serving system says of which requests.
+"""Reads of KV after its lease where no span tells of leases: prefill's own counts say that leases ended, or
+that reads came later, and the usual lease of the serving system says of which requests.
 
-Decode may prolong a lease while it waits, which no span tells either: without prefill's count nothing is
-said.
+Decode may prolong a lease while it waits, which no span tells either: without prefill's counts nothing is
+said. A count of late reads moves as late as prefill works again; one of leases that ended moves at once.
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class PresumedLate:
     """Seconds; supplied: what the serving system keeps unread KV for by default."""
 
 
-def counted_late(s: Situation) -> float:
-    """Reads after expiry that prefill counted in the window."""
-    return float(total(i for i in s.loaded.increases if i.signal == "late_kv_reads_total") or 0.0)
+def counted(s: Situation, signal: str) -> float:
+    """What prefill counted in the window: `late_kv_reads_total` or `kv_expired_total`."""
+    return float(total(item for item in s.loaded.increases if item.signal == signal) or 0.0)
 
 
 def presumed_late(s: Situation) -> PresumedLate:
-    """Requests that prefill's count of late reads must be about."""
+    """Requests that prefill's counts must be about."""
     r, t = s.requests, s.transfers
     lease = np.full(len(r), np.nan)
     for system, seconds in s.loaded.usual_lease.items():
@@ -43,6 +43,6 @@ def presumed_late(s: Situation) -> PresumedLate:
     held = taken - r.ended("prefill_compute")
     two_legs = (r.prefill_worker != 0) & (r.decode_worker != 0) & (r.prefill_worker != r.decode_worker)
     read = r.inside & two_legs & r.answered & ~(r.local_prompt_tokens > 0)
-    late = read & ~told & (held > lease) if counted_late(s) else np.zeros(len(r), bool)
-    rows = np.flatnonzero(late)
+    any_counted = counted(s, "late_kv_reads_total") + counted(s, "kv_expired_total") > 0
+    rows = np.flatnonzero(read & ~told & (held > lease) & any_counted)
     return PresumedLate(rows, held[rows], lease[rows])

@@ -120,7 +120,7 @@ def _presumed_late(s: Situation) -> list[Orphan]:
             _known(held),
             lease,
             "expired",
-            f"taken up to {held:.1f} s after its prompt was computed, and prefill counts reads after expiry; "
+            f"taken up to {held:.1f} s after its prompt was computed, and prefill counts leases that ended; "
             f"the lease of {lease:g} s is the usual one, no span tells it: the answer may be wrong",
         )
         for row, held, lease in zip(found.request.tolist(), found.held, found.lease.tolist(), strict=True)

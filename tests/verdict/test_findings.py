@@ -284,7 +284,10 @@ def test_reads_after_the_lease_that_only_prefill_counts_are_a_risk_all_the_same(
     assert "17 reads" in risk.detail
 
 
-def test_late_reads_that_prefill_counts_are_named_by_the_usual_lease_where_no_span_tells_one() -> None:
+@pytest.mark.parametrize("signal", ["late_kv_reads_total", "kv_expired_total"])
+def test_late_reads_that_prefill_counts_are_named_by_the_usual_lease_where_no_span_tells_one(
+    signal: str,
+) -> None:
     world = World()
     healthy(world)
     late = world.request(300, HEALTHY | {"decode_queue": 40.0})
@@ -295,7 +298,7 @@ def test_late_reads_that_prefill_counts_are_named_by_the_usual_lease_where_no_sp
     world.usual_lease = {1: 30.0}
     with np.errstate(divide="ignore", invalid="ignore"):
         assert not len(presumed_late(world.situation()).request)
-        world.increases.append(increase("late_kv_reads_total", "prefill-0", 1.0))
+        world.increases.append(increase(signal, "prefill-0", 1.0))
         s = world.situation()
         risk = next(item for item in find(s, attribute(s)) if item.finding == "stale_kv_read_risk")
     assert presumed_late(s).request.tolist() == [late]

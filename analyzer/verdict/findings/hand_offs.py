@@ -6,7 +6,7 @@ from analyzer.kv_ledger import State
 from analyzer.verdict.attribution import Attribution
 from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
-from analyzer.verdict.late_reads import counted_late, presumed_late
+from analyzer.verdict.late_reads import counted, presumed_late
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Flags, Status
 
@@ -31,20 +31,23 @@ def stale_kv_read_risk(s: Situation, _: Attribution) -> Finding | None:
 
 
 def _late_by_count(s: Situation) -> Finding | None:
-    """Late reads that prefill counts; of which requests, the serving system's usual lease tells."""
-    counted = counted_late(s)
-    if not counted:
-        return None
-    presumed = presumed_late(s)
-    detail = f"prefill counts {counted:.0f} reads of KV after its lease; "
-    evidence = number("late_kv_reads_total", counted, "hand-offs")
-    if not len(presumed.request):
-        detail += "no span tells of which requests"
+    """Late reads by prefill's counts; of which requests, the serving system's usual lease tells."""
+    late, expired = counted(s, "late_kv_reads_total"), counted(s, "kv_expired_total")
+    presumed = presumed_late(s) if late or expired else None
+    evidence = [
+        *number("late_kv_reads_total", late or None, "hand-offs"),
+        *number("kv_expired_total", expired or None, "hand-offs"),
+    ]
+    if presumed is None or not len(presumed.request):
+        if not late:
+            return None
+        detail = f"prefill counts {late:.0f} reads of KV after its lease; no span tells of which requests"
         return Finding("stale_kv_read_risk", "critical", detail, None, evidence)
     lease = float(np.median(presumed.lease))
-    detail += (
-        f"{len(presumed.request)} requests took theirs later than the usual lease of {lease:g} s: "
-        "their answers may be wrong"
+    told = f"{late:.0f} reads of KV after its lease" if late else f"{expired:.0f} leases that ended unread"
+    detail = (
+        f"prefill counts {told}; {len(presumed.request)} requests took theirs later than the usual lease of "
+        f"{lease:g} s: their answers may be wrong"
     )
     evidence += number("usual_lease", lease, "s", "supplied")
     return Finding("stale_kv_read_risk", "critical", detail, len(presumed.request), evidence)
