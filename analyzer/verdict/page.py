@@ -20,8 +20,8 @@ from analyzer.verdict.vocabulary import CAUSES, Cause
 from collector.generated_page import main, table
 from collector.phases import TTFT_PARTS
 
-_QUOTING = ("median", "count", "number")
-"""Functions that make evidence; their first argument names the signal."""
+_QUOTING = {"median": 0, "count": 0, "number": 0, "part": 1}
+"""Functions that make evidence, and which argument names the signal."""
 
 
 def render() -> str:
@@ -113,7 +113,7 @@ def quotes(function: Callable[..., Any]) -> Iterator[str]:
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or not call.args:
             continue
         if call.func.id in _QUOTING:
-            yield from _names(call.args[0], tree)
+            yield from _names(call.args[_QUOTING[call.func.id]], tree)
         elif call.func.id.startswith("explain") and call.func.id in plain.__globals__:
             yield from quotes(plain.__globals__[call.func.id])
 
