@@ -60,7 +60,7 @@ class Inserter:
         sink: Sink,
         metrics: ReceiveMetrics,
         batch_bytes: int = 16 << 20,
-        linger: float = 0.2,
+        linger: float = 0.5,
     ):
         """linger: seconds a lone record waits for others."""
         self._journal = journal
