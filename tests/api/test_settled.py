@@ -1,5 +1,8 @@
 """When an answer may call itself settled."""
 
+import math
+
+import pytest
 from prometheus_client import CollectorRegistry
 
 from analyzer.api.services import Readiness, Services
@@ -22,6 +25,10 @@ def _settled(store: Store, waiting: int) -> bool:
     return services.desk.ask(EVERYTHING, Objectives()).settled
 
 
-def test_nothing_is_settled_while_acknowledged_bytes_wait_to_be_stored(store: Store) -> None:
+def test_nothing_is_settled_while_acknowledged_bytes_wait_to_be_stored(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # other tests stored something a moment ago
+    monkeypatch.setattr(store, "_stored_at", -math.inf)
     assert _settled(store, waiting=0)
     assert not _settled(store, waiting=1)
