@@ -177,18 +177,22 @@ def enough_alone(s: Situation, part: str) -> Flags:
     return found
 
 
-UNTOLD = 0.1
-"""Share of the objective that no span covers, and of misses with so much, that may hide waits for decode."""
+UNTOLD = 0.25
+"""Time that no span covers, of what was waited for prefill, that may hide waits for decode."""
 
 
 def decode_wait_untold(s: Situation) -> bool:
-    """Whether waits for decode are not traced, and misses have time that no span covers: it may be those."""
+    """Whether waits for decode are not traced, and where prefill was waited for as much time is covered by no
+    span as would matter: it may be those.
+    """
     r = s.requests
     decoded = np.isfinite(r.began("first_decode_step")) | np.isfinite(r.began("decode"))
     if not decoded.any() or np.isfinite(r.began("decode_queue")).any():
         return False
-    bare = s.exposed[:, PART["unattributed"]] > UNTOLD * s.of(r.ttft_limit)
-    return bool(bare.mean() >= UNTOLD) if len(bare) else False
+    waited = np.nan_to_num(s.exposed[:, PART["prefill_queue"]])
+    bare = np.nan_to_num(s.exposed[:, PART["unattributed"]])
+    behind = waited > 0.1 * s.of(r.ttft_limit)
+    return bool(bare[behind].sum() > UNTOLD * waited[behind].sum())
 
 
 def held_by_hand_offs(s: Situation) -> dict[str, Flags]:
