@@ -20,6 +20,7 @@ NOT_RUN = {
     "kubectl ": "needs a cluster; tests/deploy checks the manifests",
     "curl -s --request POST http://127.0.0.1:9090": "needs the Prometheus of docker-compose.yml",
     "GRAFANA_TOKEN=": "needs a Grafana; tests/dashboards pushes to its API",
+    "pdscope serve --json --data DIR": "serves until it is ended; tests/integration starts it so",
     "python -m tests.scenarios.run": "takes an hour; tests/scenarios runs it on a few scenarios",
     "python -m tests.scenarios.accuracy": "needs that hour's result; tests/scenarios writes a small one",
     "curl -s 'http://127.0.0.1:8080/api/v1/compare": "needs two cohorts; tests/compare asks over REST",

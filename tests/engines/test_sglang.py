@@ -274,5 +274,6 @@ def test_legs_right_below_the_client_without_a_traced_router_are_one_request(sto
     (row,) = assembled(store, out)
 
     assert (row["notes"], row["joined_by"], row["attempts"]) == (("no_request_span",), ("trace_id",), 1)
-    assert (row["prefill_worker"], row["decode_worker"]) == ("p:1", "d:0")
+    # nothing but a router's span tells processes of one default name apart
+    assert (row["prefill_worker"], row["decode_worker"]) == ("sglang", "sglang")
     assert exposed(row)["prefill_compute"] == 30
