@@ -21,6 +21,8 @@ NOT_RUN = {
     "curl -s --request POST http://127.0.0.1:9090": "needs the Prometheus of docker-compose.yml",
     "GRAFANA_TOKEN=": "needs a Grafana; tests/dashboards pushes to its API",
     "pdscope serve --json --data DIR": "serves until it is ended; tests/integration starts it so",
+    "python replay_case.py": "the incidents and the tool that plays them are kept apart from this project",
+    "python -m tests.scenarios.incidents": "needs that tool's results; tests/scenarios writes a small one",
     "python -m tests.scenarios.run": "takes an hour; tests/scenarios runs it on a few scenarios",
     "python -m tests.scenarios.accuracy": "needs that hour's result; tests/scenarios writes a small one",
     "curl -s 'http://127.0.0.1:8080/api/v1/compare": "needs two cohorts; tests/compare asks over REST",
