@@ -22,7 +22,9 @@ def install(wheel: Path, folder: Path) -> Path:
     """The command in an environment of its own: the wheel, and this one's packages for dependencies."""
     venv.create(folder, with_pip=False)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--prefix", folder, wheel]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    # or pip would remove the project from the environment that runs the tests
+    command += ["--ignore-installed", "--prefix", folder, wheel]
     subprocess.run(command, check=True, capture_output=True)
     (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     script = folder / "bin/pdscope"
