@@ -179,6 +179,8 @@ def enough_alone(s: Situation, part: str) -> Flags:
 
 UNTOLD = 0.25
 """Time that no span covers, of what was waited for prefill, that may hide waits for decode."""
+NOTABLE = 0.1
+"""Waits shorter than this share of the objective are not looked at."""
 
 
 def decode_wait_untold(s: Situation) -> bool:
@@ -191,7 +193,7 @@ def decode_wait_untold(s: Situation) -> bool:
         return False
     waited = np.nan_to_num(s.exposed[:, PART["prefill_queue"]])
     bare = np.nan_to_num(s.exposed[:, PART["unattributed"]])
-    behind = waited > 0.1 * s.of(r.ttft_limit)
+    behind = waited > NOTABLE * s.of(r.ttft_limit)
     return bool(bare[behind].sum() > UNTOLD * waited[behind].sum())
 
 
