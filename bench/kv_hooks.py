@@ -1,14 +1,16 @@
 """Engine-thread time of the traced KV connector's hooks, per request, beside one SDK span made on the spot.
 
-    python -m bench.kv_hooks [--requests 5000] [--pause-us 500]
+    python -m bench.kv_hooks [--requests 5000] [--pause-us 5000]
 
 Each request makes every call that vLLM makes of a connector for it, on the producing and the consuming side,
 once with the bare connector and once with the traced one; the worker thread builds and drops the spans
-meanwhile. "CPU added" is the difference of the engine thread's own CPU time, request by request. Wall time is
-given too: it holds what other processes and the worker thread took from the engine's.
+meanwhile. As in vLLM's engine (`freeze_gc_heap` once it has started), the garbage collector leaves alone what
+was there before. "CPU added" is the difference of the engine thread's own CPU time, request by request. Wall
+time is given too: it holds what other processes and the worker thread took from the engine's.
 """
 
 import argparse
+import gc
 import statistics
 import time
 
@@ -16,6 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from collector.instrument import vllm_attach, vllm_connector
+from collector.instrument.export import EXPORT_EVERY_MS
 from collector.instrument.ids import EntropyIds
 from tests.instrument.nixl_shape import Engine, NixlConnector
 
@@ -37,7 +40,7 @@ class Dropping(SpanExporter):
 
 def provider():
     made = TracerProvider(id_generator=EntropyIds(), shutdown_on_exit=False)
-    made.add_span_processor(BatchSpanProcessor(Dropping()))
+    made.add_span_processor(BatchSpanProcessor(Dropping(), schedule_delay_millis=EXPORT_EVERY_MS))
     return made
 
 
@@ -97,22 +100,29 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--requests", type=int, default=5000)
-    parser.add_argument("--pause-us", type=float, default=500, help="between requests, as a step would take")
+    parser.add_argument("--pause-us", type=float, default=5000, help="between requests, as a step would take")
     arguments = parser.parse_args()
+    tracer = provider().get_tracer("bench")
     for side in ("producer", "consumer"):
         bare, traced = engine(NixlConnector, side), engine(attached(NixlConnector), side)
-        plain, hooked = [], []
+        gc.collect()
+        gc.freeze()
+        added, plain, hooked, spans = [], [], [], []
         for number in range(arguments.requests):
-            plain.append(life(bare, side, f"b{number}"))
-            hooked.append(life(traced, side, f"t{number}"))
+            # Who comes first after the pause finds the caches cold: each in turn.
+            if number % 2:
+                after, before = life(traced, side, f"t{number}"), life(bare, side, f"b{number}")
+            else:
+                before, after = life(bare, side, f"b{number}"), life(traced, side, f"t{number}")
+            added.append(after[0] - before[0])
+            plain.append(before[1])
+            hooked.append(after[1])
+            spans.append(one_sdk_span(tracer))
             time.sleep(arguments.pause_us / 1e6)
         traced.scheduler.shutdown()
-        added = [after[0] - before[0] for before, after in zip(plain, hooked, strict=True)]
-        print(f"{side}: CPU added {quantiles(added)}")
-        bare, all_in = ([wall for _, wall in each] for each in (plain, hooked))
-        print(f"          wall bare {quantiles(bare)}; traced {quantiles(all_in)}")
-    tracer = provider().get_tracer("bench")
-    print(f"one SDK span on the engine's thread: {quantiles([one_sdk_span(tracer) for _ in range(5000)])}")
+        print(f"{side}: CPU added by all hooks  {quantiles(added)}")
+        print(f"          CPU of one SDK span     {quantiles(spans)}")
+        print(f"          wall bare {quantiles(plain)}; traced {quantiles(hooked)}")
     print(f"{Dropping.seen} spans were built meanwhile")
 
 

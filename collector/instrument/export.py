@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from collector import conventions as names
 from collector.instrument.ids import EntropyIds
 
-EXPORT_EVERY_MS = 1000
+EXPORT_EVERY_MS = 200
 
 
 @dataclass(frozen=True)
