@@ -1,5 +1,6 @@
 """What the REST application needs from the process it runs in."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,8 +54,8 @@ class Services:
     grants: tuple[Grant, ...] = ()
     """What tokens besides the operator's let their holders do."""
     audit: AuditLog | None = None
-    waiting: Callable[[], int] = lambda: 0
-    """Bytes that were acknowledged and are not yet stored: while there are some, nothing is settled."""
+    stored_until: Callable[[], float] = lambda: math.inf
+    """Everything acknowledged before this (Unix seconds) is stored; infinite while nothing waits."""
 
     @cached_property
     def planner(self) -> Planner:
@@ -69,9 +70,9 @@ class Services:
             return self.store.last_sequence
 
         def quiet_s() -> float:
-            return 0.0 if self.waiting() else self.store.quiet_s
+            return self.store.quiet_s
 
-        return Desk(self.store, stored, self.assembled or stored, quiet_s)
+        return Desk(self.store, stored, self.assembled or stored, self.stored_until, quiet_s)
 
     @cached_property
     def check_ups(self) -> CheckUps:

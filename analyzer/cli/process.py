@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,7 +150,7 @@ class Process:
             grants=self._grants,
             audit=AuditLog(self._settings.data / "audit.log"),
             assembled=analyst.taken if analyst else None,
-            waiting=lambda: self._receiver.backlog_bytes if self._receiver else 0,
+            stored_until=lambda: self._receiver.stored_until if self._receiver else math.inf,
         )
         return create_app(services, answers=analyst is not None)
 

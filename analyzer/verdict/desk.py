@@ -1,5 +1,6 @@
 """Answers questions about windows, and remembers the last few answers while nothing new was stored."""
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -11,13 +12,14 @@ from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.diagnosis import Diagnosis, diagnose
 from analyzer.verdict.load import Columns
+from collector.sql import read_sql
 
 KEPT = 4
 """Answers remembered; one holds the columns of its window (about 600 bytes a request)."""
 FRESH_S = 5.0
 """How old an answer may be where the newest spans do not matter (labels in lists), while new ones arrive."""
 SETTLED_AFTER_S = LATE_AFTER_S + 1.0
-"""Nothing may have come for so long: what comes later is late, by the convention's word."""
+"""What comes so long (seconds) after the others is late, by the convention's word."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,17 @@ class Desk:
         store: Columns,
         stored: Callable[[], int],
         assembled: Callable[[], int],
+        stored_until: Callable[[], float],
         quiet_s: Callable[[], float],
     ):
-        """stored: newest ingest sequence that can be read; assembled: newest taken into requests; quiet_s:
-        seconds since something was stored.
+        """stored: newest ingest sequence that can be read; assembled: newest taken into requests;
+        stored_until: everything acknowledged before (Unix seconds) is stored, infinite while nothing waits;
+        quiet_s: seconds since spans were stored.
         """
         self._store = store
         self._stored = stored
         self._assembled = assembled
+        self._stored_until = stored_until
         self._quiet_s = quiet_s
         self._answers: OrderedDict[tuple[Scope, Objectives], Answer] = OrderedDict()
         self._locks: dict[tuple[Scope, Objectives], threading.Lock] = {}
@@ -65,19 +70,32 @@ class Desk:
 
     def _work_out(self, scope: Scope, objectives: Objectives) -> Answer:
         sequence = self._assembled()
-        settled = sequence >= self._stored() and self._quiet_s() >= SETTLED_AFTER_S
+        settled = self._has_all(scope) and self._has_taken(scope, sequence)
         found = diagnose(self._store, scope, objectives, time.time_ns())
-        return Answer(found, settled and self._stored() == sequence, sequence, time.monotonic())
+        return Answer(found, settled, sequence, time.monotonic())
+
+    def _has_all(self, scope: Scope) -> bool:
+        """Whether what is not stored yet is late for the window: nothing came for a while, or what came for a
+        while after its end is stored.
+        """
+        until = self._stored_until()
+        is_quiet = until == math.inf and self._quiet_s() >= SETTLED_AFTER_S
+        return is_quiet or min(until, time.time()) >= scope.to_ns / 1e9 + SETTLED_AFTER_S
+
+    def _has_taken(self, scope: Scope, sequence: int) -> bool:
+        """Whether every stored span of the window is in its requests."""
+        if sequence >= self._stored():
+            return True
+        params = {"taken": sequence, "from_ns": scope.from_ns, "to_ns": scope.to_ns}
+        return not self._store.rows(read_sql(__file__, "sql/untaken"), params)[0]["found"]
 
     def _remembered(self, question: tuple[Scope, Objectives], at_most_old_s: float) -> Answer | None:
         with self._guard:
             answer = self._answers.get(question)
         if answer is None:
             return None
-        # What was acknowledged and is not stored yet ends the quiet, too.
-        unchanged = (
-            answer.settled and answer.sequence == self._stored() and self._quiet_s() >= SETTLED_AFTER_S
-        )
+        # What was acknowledged and is not stored yet may change it.
+        unchanged = answer.settled and answer.sequence == self._stored() and self._stored_until() == math.inf
         return answer if unchanged or time.monotonic() - answer.made_at <= at_most_old_s else None
 
     def _remember(self, question: tuple[Scope, Objectives], answer: Answer) -> None:

@@ -6,6 +6,7 @@ position last stored, so that what was acknowledged is handed on at least once.
 
 import errno
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -72,6 +73,9 @@ class Journal:
             if (position.number, position.seed) == (first.number, first.seed):
                 self._taken = position.offset
         self._bytes = sum(segment.end for segment in self._segments)
+        self._appended = sum(segment.end for segment in self._segments) - self._before_backlog()
+        self._stored_until = 0.0
+        self._mark = (time.time(), self._appended)
         newest = self._segments[-1].header.number if self._segments else 0
         # A number is never used twice: a position that outlived its segment must not skip another's records.
         self._next = max(newest, position.number if position else 0, self._newest_file()) + 1
@@ -80,7 +84,13 @@ class Journal:
     def backlog_bytes(self) -> int:
         """Bytes of records that are not yet stored."""
         with self._changed:
-            return sum(segment.end for segment in self._segments) - self._before_backlog()
+            return self._backlog()
+
+    @property
+    def stored_until(self) -> float:
+        """Everything acknowledged before this (Unix seconds) is stored; infinite while nothing waits."""
+        with self._changed:
+            return self._stored_until if self._backlog() else math.inf
 
     @property
     def held_bytes(self) -> int:
@@ -119,6 +129,7 @@ class Journal:
             raise _failure(self.directory, error) from error
         with self._changed:
             self._bytes += size
+            self._appended += size
             self._changed.notify_all()
 
     def take(self, max_bytes: int) -> Taken | None:
@@ -151,6 +162,10 @@ class Journal:
     def stored(self, taken: Taken) -> None:
         """Say that the store has what was taken; segments that hold nothing else go."""
         self._advance(taken.segment, taken.end)
+        with self._changed:
+            marked_at, appended = self._mark
+            if self._appended - self._backlog() >= appended:
+                self._stored_until, self._mark = marked_at, (time.time(), self._appended)
 
     def wait(self, timeout: float) -> None:
         """Return when something may be there to take, at the latest after `timeout` seconds."""
@@ -179,6 +194,9 @@ class Journal:
                 segment.close()
             self._segments.clear()
         self._stored.close()
+
+    def _backlog(self) -> int:
+        return sum(segment.end for segment in self._segments) - self._before_backlog()
 
     def _found(self, position: Position | None) -> list[Segment]:
         found: list[Segment] = []

@@ -1,6 +1,7 @@
 """Both OTLP listeners, the batcher and pdscope's own spans, started and stopped together."""
 
 import asyncio
+import math
 import threading
 from concurrent.futures import Future
 
@@ -74,9 +75,9 @@ class OtlpReceiver:
         return self._ports.result(timeout=0)[1]
 
     @property
-    def backlog_bytes(self) -> int:
-        """Bytes that were acknowledged and are not yet stored."""
-        return self._journal.backlog_bytes if self._journal else 0
+    def stored_until(self) -> float:
+        """Everything acknowledged before this (Unix seconds) is stored; infinite while nothing waits."""
+        return self._journal.stored_until if self._journal else math.inf
 
     def submit(self, export: Export, transport: str) -> "Future[Refused]":
         """Keep an export that pdscope made, as those that it was sent. Raises QueueFull, Unavailable."""

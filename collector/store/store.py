@@ -82,7 +82,7 @@ class Store:
 
     @property
     def quiet_s(self) -> float:
-        """Seconds since the newest insert was stored by this process; infinite when there was none."""
+        """Seconds since this process stored spans; infinite when it has not."""
         return time.monotonic() - self._stored_at
 
     def announce(self, api: str) -> None:
@@ -152,6 +152,7 @@ class Store:
         when the store fails.
         """
         sequence, offered, refused = self._insert_otlp(TRACES, bodies)
+        self._stored_at = time.monotonic()
         return InsertResult(sequence, offered, refused)
 
     def insert_metrics(self, bodies: Sequence[bytes]) -> InsertResult:
@@ -175,7 +176,6 @@ class Store:
                     raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
                 raise StoreError(f"storing {kind.name} data failed: {self._why(error)}") from error
             self._sequence = sequence
-            self._stored_at = time.monotonic()
         rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
         refused = {reason: sum(row[reason] for row in rows) for reason in kind.reasons}
         return (

@@ -1,6 +1,7 @@
 """What is appended comes back in order, once, after any cut; damage costs only what it hit."""
 
 import errno
+import math
 import os
 import stat
 import time
@@ -278,3 +279,24 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot open the journal in .*file"):
         Journal(tmp_path / "file")
+
+
+def test_it_tells_until_when_everything_is_stored(tmp_path: Path) -> None:
+    def store_one() -> None:
+        taken = journal.take(RECORD_SIZE + 1)
+        assert taken is not None
+        journal.stored(taken)
+
+    journal = Journal(tmp_path / "journal", ROOM)
+    assert journal.stored_until == math.inf
+    first = time.time()
+    journal.append([(1, b"a"), (1, b"b")])
+    assert journal.stored_until < first
+    store_one()
+    second = time.time()
+    journal.append([(1, b"c")])
+    store_one()
+    assert first <= journal.stored_until <= second
+    store_one()
+    assert journal.stored_until == math.inf
+    journal.close()

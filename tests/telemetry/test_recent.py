@@ -1,3 +1,4 @@
+import math
 import time
 
 import pytest
@@ -15,7 +16,7 @@ def check_ups(store):
     from analyzer.assemble.assembler import Assembler
 
     Assembler(store)
-    return CheckUps(store, Desk(store, lambda: 0, lambda: 0, lambda: 100.0))
+    return CheckUps(store, Desk(store, lambda: 0, lambda: 0, lambda: math.inf, lambda: 100.0))
 
 
 def test_who_asks_again_for_the_hour_that_ends_now_gets_the_same_check_up(check_ups):
