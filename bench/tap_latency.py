@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 
+import uvloop
+
 CHUNKS = 25
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -128,7 +130,7 @@ def main():
         )
         if arguments.httpx:
             targets["httpx"] = stack.enter_context(program("bench.tap_httpx", address))
-        asyncio.run(run(arguments, targets))
+        uvloop.run(run(arguments, targets))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 
+import uvloop
 from aiohttp import web
 
 HOLD_S = 0.05
@@ -46,4 +47,4 @@ async def main():
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    uvloop.run(main())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -156,7 +157,7 @@ def _run(
         def progress(sent: int, _: int, under_way: int) -> None:
             bar.update(task, completed=sent, description=f"replaying, {under_way} under way")
 
-        lengths, run = asyncio.run(_replay(schedule, target, ids, pace, seed, progress))
+        lengths, run = uvloop.run(_replay(schedule, target, ids, pace, seed, progress))
     return benchmark(schedule, run, target, lengths, pace, objective, said, started, datetime.now(UTC))
 
 

@@ -1,9 +1,9 @@
 """`pdscope tap`: stand in front of an OpenAI-compatible endpoint and record what clients see."""
 
-import asyncio
 from typing import Annotated
 
 import typer
+import uvloop
 from rich.console import Console
 
 from collector.errors import ConfigError
@@ -59,7 +59,7 @@ def tap(
             idle_timeout_s=idle_timeout,
             drain_s=drain,
         )
-        asyncio.run(serve(settings, lambda address: _announce(settings, address)))
+        uvloop.run(serve(settings, lambda address: _announce(settings, address)))
     except ConfigError as error:
         console.print(f"[red]error[/red] {error}")
         raise typer.Exit(2) from error

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import uvloop
 
 from analyzer.plan.outcome import Objective
 from analyzer.replay.calibrate import calibrate
@@ -35,7 +36,7 @@ def replayed(
                 asyncio.get_running_loop().call_later(stop_after_s, replayer.stop)
             return await replayer.run(given, lambda *_: None)
 
-    return asyncio.run(run())
+    return uvloop.run(run())
 
 
 def receipt(given: Schedule, run: Run, pace: Pace = PACE) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def lengths_of(endpoint: Endpoint, ids: bool = False, path: str = COMPLETIONS) -
         async with listening(endpoint) as address:
             return await calibrate(Target(address, "m", path), ids, seed=1)
 
-    return asyncio.run(run())
+    return uvloop.run(run())
 
 
 def test_tokens_per_word_are_measured_against_the_endpoint() -> None:
