@@ -3,10 +3,10 @@
     python -m bench.kv_hooks [--requests 5000] [--pause-us 5000]
 
 Each request makes every call that vLLM makes of a connector for it, on the producing and the consuming side,
-once with the bare connector and once with the traced one; the worker thread builds and drops the spans
-meanwhile. As in vLLM's engine (`freeze_gc_heap` once it has started), the garbage collector leaves alone what
-was there before. "CPU added" is the difference of the engine thread's own CPU time, request by request. Wall
-time is given too: it holds what other processes and the worker thread took from the engine's.
+once with the bare connector and once with the traced one, each after a pause; the worker thread builds and
+drops the spans meanwhile. As in vLLM's engine (`freeze_gc_heap` once it has started), the garbage collector
+leaves alone what was there before. "Added" is the difference of the quantiles. CPU is the engine thread's own;
+wall time also holds what other processes and the worker thread took from it.
 """
 
 import argparse
@@ -91,8 +91,9 @@ def one_sdk_span(tracer):
 
 
 def quantiles(values):
+    """p50 and p99, microseconds."""
     cuts = statistics.quantiles(values, n=100, method="inclusive")
-    return f"p50 {cuts[49] / 1e3:6.1f} us, p99 {cuts[98] / 1e3:6.1f} us"
+    return cuts[49] / 1e3, cuts[98] / 1e3
 
 
 def main():
@@ -103,26 +104,29 @@ def main():
     parser.add_argument("--pause-us", type=float, default=5000, help="between requests, as a step would take")
     arguments = parser.parse_args()
     tracer = provider().get_tracer("bench")
+    pause_s = arguments.pause_us / 1e6
     for side in ("producer", "consumer"):
         bare, traced = engine(NixlConnector, side), engine(attached(NixlConnector), side)
         gc.collect()
         gc.freeze()
-        added, plain, hooked, spans = [], [], [], []
+        plain, hooked, spans = [], [], []
         for number in range(arguments.requests):
-            # Who comes first after the pause finds the caches cold: each in turn.
-            if number % 2:
-                after, before = life(traced, side, f"t{number}"), life(bare, side, f"b{number}")
-            else:
-                before, after = life(bare, side, f"b{number}"), life(traced, side, f"t{number}")
-            added.append(after[0] - before[0])
-            plain.append(before[1])
-            hooked.append(after[1])
+            plain.append(life(bare, side, f"b{number}"))
+            time.sleep(pause_s)
+            hooked.append(life(traced, side, f"t{number}"))
+            time.sleep(pause_s)
             spans.append(one_sdk_span(tracer))
-            time.sleep(arguments.pause_us / 1e6)
+            time.sleep(pause_s)
         traced.scheduler.shutdown()
-        print(f"{side}: CPU added by all hooks  {quantiles(added)}")
-        print(f"          CPU of one SDK span     {quantiles(spans)}")
-        print(f"          wall bare {quantiles(plain)}; traced {quantiles(hooked)}")
+        for what, index in (("CPU", 0), ("wall", 1)):
+            (p50, p99), (p50_traced, p99_traced) = (
+                quantiles([each[index] for each in lives]) for lives in (plain, hooked)
+            )
+            print(
+                f"{side}, {what} us: bare p50 {p50:.1f}, p99 {p99:.1f}; traced {p50_traced:.1f}, {p99_traced:.1f}; "
+                f"added {p50_traced - p50:.1f}, {p99_traced - p99:.1f}"
+            )
+        print(f"{side}, CPU us of one SDK span: p50 {quantiles(spans)[0]:.1f}, p99 {quantiles(spans)[1]:.1f}")
     print(f"{Dropping.seen} spans were built meanwhile")
 
 
