@@ -224,11 +224,13 @@ class Pools:
         Where decode makes room before prefill computes, its gauge is high because of prefill's backlog: what
         is held for requests that have arrived must be most of it.
         """
-        used = self.kv_used(workers, at)
+        full = self.kv_used(workers, at) >= FULL_KV
+        if not full.any():
+            return full
         arrived = self.decode_held.level(workers, at) / self.kv_capacity(workers)
         peak = np.maximum(_peaks(self.decode_running, workers), 1.0)
         alive = np.where(np.isfinite(arrived), arrived, self.decode_running.level(workers, at) / peak)
-        return (used >= FULL_KV) & (alive >= ALIVE_LEAST)
+        return full & (alive >= ALIVE_LEAST)
 
     def most(self, workers: Codes, signal: str) -> Floats:
         """Each worker's highest reading; nan where there is none."""

@@ -5,8 +5,8 @@
 Each request makes every call that vLLM makes of a connector for it, on the producing and the consuming side,
 once with the bare connector and once with the traced one, each after a pause; the worker thread builds and
 drops the spans meanwhile. As in vLLM's engine (`freeze_gc_heap` once it has started), the garbage collector
-leaves alone what was there before. "Added" is the difference of the quantiles. CPU is the engine thread's own;
-wall time also holds what other processes and the worker thread took from it.
+leaves alone what was there before. "Added" is the difference of the quantiles. CPU is the engine thread's
+own; wall time also holds what other processes and the worker thread took from it.
 """
 
 import argparse
@@ -119,12 +119,11 @@ def main():
             time.sleep(pause_s)
         traced.scheduler.shutdown()
         for what, index in (("CPU", 0), ("wall", 1)):
-            (p50, p99), (p50_traced, p99_traced) = (
-                quantiles([each[index] for each in lives]) for lives in (plain, hooked)
-            )
+            without, having = (quantiles([each[index] for each in lives]) for lives in (plain, hooked))
             print(
-                f"{side}, {what} us: bare p50 {p50:.1f}, p99 {p99:.1f}; traced {p50_traced:.1f}, {p99_traced:.1f}; "
-                f"added {p50_traced - p50:.1f}, {p99_traced - p99:.1f}"
+                f"{side}, {what} us at p50, p99: bare {without[0]:.1f}, {without[1]:.1f}; "
+                f"traced {having[0]:.1f}, {having[1]:.1f}; "
+                f"added {having[0] - without[0]:.1f}, {having[1] - without[1]:.1f}"
             )
         print(f"{side}, CPU us of one SDK span: p50 {quantiles(spans)[0]:.1f}, p99 {quantiles(spans)[1]:.1f}")
     print(f"{Dropping.seen} spans were built meanwhile")

@@ -17,7 +17,7 @@ import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,7 @@ def _quantile(values: list[float], q: float) -> float:
 
 def _soak(server: Served, asked: argparse.Namespace) -> tuple[list[Sample], dict[str, Any], int]:
     """Samples, what the client tells, and how many requests were found at the end."""
-    since = datetime.now(UTC).replace(microsecond=0)
+    since = datetime.now(UTC) - timedelta(microseconds=AGE_NS / 1000)
     command = [sys.executable, "-m", "bench.soak", "--client-of", str(server.grpc_port)]
     command += ["--minutes", str(asked.minutes), "--requests", str(asked.requests)]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -4,8 +4,6 @@ what hand-offs under way held is free.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from analyzer.queue_replay import waits
 from analyzer.verdict.causes.link import fuller_link
 from analyzer.verdict.causes.pool_state import decode_is_full, held_by_hand_offs, prefill_idle
 from analyzer.verdict.relay import room_beside_prompts, ttft_without
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import PART, Flags, Floats
 from analyzer.verdict.vocabulary import CAUSES, Cause
 from collector.phases import TTFT_PARTS
@@ -46,73 +44,38 @@ AFTER_PREFILL = ("kv_publish", "kv_transfer", "decode_queue", "kv_import", "firs
 def would_have_met(s: Situation, by_part: Mapping[str, Floats], per_token: Floats, shares: Floats) -> Flags:
     """(missed, causes). by_part: seconds of TTFT that causes claimed of each part; per_token: of TPOT."""
     met = np.zeros(shares.shape, bool)
-    around = _Around(s)
     for column in np.flatnonzero(shares.any(axis=0)).tolist():
         own = shares[:, column] > 0
-        removed = _removed(around, by_part, column)
-        in_time = _in_time(around, by_part, removed, column, own)
-        met[:, column] = own & in_time & ~_slow(around, removed, per_token, column)
+        removed = _removed(s, by_part, column)
+        in_time = _in_time(s, by_part, removed, column, own)
+        met[:, column] = own & in_time & ~_slow(s, removed, per_token, column)
     return met
 
 
-@dataclass(frozen=True)
-class _Around:
-    """What the window says whatever the cause, worked out once where it is needed at all."""
-
-    s: Situation
-
-    @cached_property
-    def side_by_side(self) -> bool:
-        return room_beside_prompts(self.s)
-
-    @cached_property
-    def held_by_hand_offs(self) -> dict[str, Flags]:
-        return held_by_hand_offs(self.s)
-
-    @cached_property
-    def fuller_link(self) -> Floats:
-        return fuller_link(self.s)
-
-    @cached_property
-    def prefill_idle(self) -> Flags:
-        return prefill_idle(self.s)
-
-    @cached_property
-    def decode_is_full(self) -> Flags:
-        return decode_is_full(self.s)
-
-    @cached_property
-    def growth(self) -> Floats:
-        return _growth(self.s)
-
-
-def _removed(around: _Around, by_part: Mapping[str, Floats], column: int) -> Floats:
-    s = around.s
+def _removed(s: Situation, by_part: Mapping[str, Floats], column: int) -> Floats:
     empty = np.zeros(len(s.rows))
     removed = np.stack([by_part[p][:, column] if p in by_part else empty for p in TTFT_PARTS], axis=1)
     if CAUSES[column] in SLOW_HAND_OFFS:
-        for phase, held in around.held_by_hand_offs.items():
+        for phase, held in held_by_hand_offs(s).items():
             removed[:, PART[phase]] = np.where(held, s.excess[:, PART[phase]], removed[:, PART[phase]])
     return removed
 
 
-def _in_time(
-    around: _Around, by_part: Mapping[str, Floats], removed: Floats, column: int, own: Flags
-) -> Flags:
+def _in_time(s: Situation, by_part: Mapping[str, Floats], removed: Floats, column: int, own: Flags) -> Flags:
     """Answered, and within the TTFT objective."""
-    s, cause = around.s, CAUSES[column]
+    cause = CAUSES[column]
     limit, censored = s.of(s.requests.ttft_limit), s.of(s.requests.censored)
     failing = by_part.get("failure")
     fixed = np.zeros(len(limit), bool) if failing is None else failing[:, column] > 0
     stuck = censored & (removed.sum(axis=1) >= STUCK * np.nan_to_num(s.of(s.requests.ttft)))
-    without = ttft_without(s, removed, _room_as_well(around, cause), around.side_by_side)
+    without = ttft_without(s, removed, _room_as_well(s, cause), room_beside_prompts(s))
     if stuck.any():
         without = without + np.where(stuck, _still_ahead(s, removed), 0.0)
     if removed[:, [PART[part] for part in BEFORE_PREFILL]].any():
         without = without + _longer_queue(s, removed)
     sooner = removed[:, PART["prefill_queue"]] > 0
     if sooner.any():
-        without = without + np.where(sooner, around.fuller_link, 0.0)
+        without = without + np.where(sooner, fuller_link(s), 0.0)
     if cause is Cause.PREFILL_BOUND:
         without = without - np.where(own, s.over_ttft, 0.0)
     late = np.where(fixed & censored, 0.0, without) > limit
@@ -120,13 +83,13 @@ def _in_time(
     return answered & ~late
 
 
-def _room_as_well(around: _Around, cause: Cause) -> Flags:
+def _room_as_well(s: Situation, cause: Cause) -> Flags:
     """Whether what is taken out of the prompt's lane held decode's room, too."""
-    size = len(around.s.rows)
+    size = len(s.rows)
     if cause in HOLD_PROMPTS_BACK:
-        return ~around.decode_is_full | around.prefill_idle
+        return ~decode_is_full(s) | prefill_idle(s)
     if cause is Cause.DECODE_STARVED:
-        return around.prefill_idle
+        return prefill_idle(s)
     return np.full(size, cause in HOLD_BOTH_POOLS)
 
 
@@ -163,18 +126,18 @@ def _longer_queue(s: Situation, removed: Floats) -> Floats:
     return found
 
 
-def _slow(around: _Around, removed: Floats, per_token: Floats, column: int) -> Flags:
+def _slow(s: Situation, removed: Floats, per_token: Floats, column: int) -> Flags:
     """Beyond the TPOT objective: also where prompts that come sooner make the batch larger."""
-    s = around.s
     limit = s.of(s.requests.tpot_limit) * (1 + 1e-9)
     tpot = np.nan_to_num(s.of(s.requests.tpot)) - per_token[:, column]
     slow: Flags = tpot > limit
     if CAUSES[column] in HOLD_PROMPTS_BACK:
         sooner = removed[:, PART["prefill_queue"]] > 0
-        slow |= sooner & (tpot * around.growth > limit)
+        slow |= sooner & (tpot * _growth(s) > limit)
     return slow
 
 
+@once
 def _growth(s: Situation) -> Floats:
     """How many times longer a step would be with the batch that decode would run had prefill kept up."""
     fit = s.step.fit

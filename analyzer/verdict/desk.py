@@ -80,7 +80,7 @@ class Desk:
         """
         until = self._stored_until()
         is_quiet = until == math.inf and self._quiet_s() >= SETTLED_AFTER_S
-        return is_quiet or min(until, time.time()) >= scope.to_ns / 1e9 + SETTLED_AFTER_S
+        return is_quiet or min(until, time.time_ns() / 1e9) >= scope.to_ns / 1e9 + SETTLED_AFTER_S
 
     def _has_taken(self, scope: Scope, sequence: int) -> bool:
         """Whether every stored span of the window is in its requests."""

@@ -19,6 +19,12 @@ from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
 """How long before the window requests are read for what the pools were doing (15 minutes)."""
+CONTEXT_REQUESTS = 50_000
+"""Where so many came in less time, what lies before them is left out, but for `CONTEXT_LIVES`: it would cost
+memory by the rate and tell nothing more.
+"""
+CONTEXT_LIVES = 3
+"""How many times what 99 of 100 requests last is read before the window in any case."""
 LEVEL_STEPS = 720
 """Gauges are read in at most so many steps of the window, never finer than a second."""
 COUNTERS = (
@@ -84,7 +90,7 @@ class Loaded:
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
     """Read the requests of a scope, and whatever shared the pools with them a while before and during it."""
-    since = max(0, scope.from_ns - CONTEXT_NS)
+    since = context_from(store, scope)
     window = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
     raw = store.columns(read_sql(__file__, "sql/requests"), {**window, **_only(scope), **objectives.params()})
     requests = _requests(raw, scope.from_ns, objectives)
@@ -120,6 +126,19 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         _sources(store, {**window, "from_ns": scope.from_ns}) if requests.missed.any() else {},
         {codes[name]: lease for name, lease in _USUAL_LEASES.items()},
     )
+
+
+def context_from(store: Columns, scope: Scope) -> int:
+    """From when on requests before a window are read (Unix nanoseconds)."""
+    since = max(0, scope.from_ns - CONTEXT_NS)
+    asked = {"since_ns": since, "from_ns": scope.from_ns, "model": scope.model}
+    requests, lasted = 0, 0.0
+    for minute in store.rows(read_sql(__file__, "sql/context"), asked):
+        requests, lasted = requests + minute["requests"], max(lasted, minute["lasted"])
+        began = int(minute["minute"]) * 1_000_000_000
+        if requests >= CONTEXT_REQUESTS and scope.from_ns - began >= CONTEXT_LIVES * lasted * 1e9:
+            return max(since, began)
+    return since
 
 
 def _no_rows() -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ once the prompt's KV is there follows it all the same.
 
 import numpy as np
 
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import PART, Flags, Floats
 
 PROMPT_LANE = ("prefill_queue", "prefill_compute")
@@ -23,6 +23,7 @@ AS_A_RULE = 0.9
 """Share of the requests from which on room is made after the prompt by design."""
 
 
+@once
 def room_beside_prompts(s: Situation) -> bool:
     """Whether the deployment makes room on decode beside the prompt's own lane.
 

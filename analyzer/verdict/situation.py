@@ -3,8 +3,10 @@ around.
 `rows` are the missed requests; every array here has one entry a missed request unless it says otherwise.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,6 +32,9 @@ STEPS_TO_JOIN = 2.0
 """Decode takes a request in between steps: the one under way ends, the next one plans it."""
 TOKENIZE_S_PER_TOKEN = 2e-6
 """What a fast tokenizer takes, so that only slower ones count: supplied, from public tokenizer benchmarks."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -209,6 +214,23 @@ class Situation:
         """Name of a worker."""
         worker = self.loaded.workers.get(int(code))
         return worker.name if worker else ""
+
+
+def once(function: Callable[[Situation], T]) -> Callable[[Situation], T]:
+    """A function of a situation that rules share, worked out once for each situation; nobody may change what
+    it gives.
+    """
+    name = f"once {function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def known(s: Situation) -> T:
+        kept = vars(s)
+        if name not in kept:
+            kept[name] = function(s)
+        value: T = kept[name]
+        return value
+
+    return known
 
 
 def prepare(loaded: Loaded, horizon: float) -> Situation:

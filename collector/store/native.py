@@ -1,10 +1,11 @@
-"""Reads ClickHouse's Native format into numpy arrays, without a Python loop over rows of numbers.
+"""Reads ClickHouse's Native format into numpy arrays as it comes, without a Python loop over rows of numbers.
 
 Native is column by column: per block the number of columns and rows, then for each column its name, type and
 values (ClickHouse docs, Formats, Native). Read here: fixed-size numbers, Enum8, DateTime, fixed-length arrays
 of numbers, and text. What is Nullable or LowCardinality is to be cast away in the statement.
 """
 
+import io
 from collections.abc import Mapping
 
 import numpy as np
@@ -20,24 +21,23 @@ _NUMBERS: Mapping[str, str] = {
 
 
 class NativeReader:
-    """Walks over the bytes of a Native answer."""
+    """Reads a Native answer to its end; the answer is never held as a whole."""
 
-    def __init__(self, data: bytes):
-        self._data = memoryview(data)
-        self._at = 0
+    def __init__(self, stream: io.RawIOBase):
+        self._stream = io.BufferedReader(stream, 1 << 16)
 
     def columns(self) -> dict[str, Column]:
         """Return all blocks joined, by column name; empty when the answer had no block at all.
 
-        Raises ValueError for a type that is not read here.
+        Raises ValueError for a type that is not read here, EOFError for an answer that breaks off.
         """
         parts: dict[str, list[Column]] = {}
-        while self._at < len(self._data):
+        while self._stream.peek(1):
             columns, rows = self._varint(), self._varint()
             for _ in range(columns):
                 name, type_ = self._text(), self._text()
                 parts.setdefault(name, []).append(self._column(name, type_, rows))
-        return {name: _joined(found) for name, found in parts.items()}
+        return {name: _joined(parts.pop(name)) for name in list(parts)}
 
     def _column(self, name: str, type_: str, rows: int) -> Column:
         if type_ in _NUMBERS:
@@ -58,22 +58,21 @@ class NativeReader:
         return flat.reshape(rows, width)
 
     def _numbers(self, dtype: str, count: int) -> Column:
-        size = np.dtype(dtype).itemsize * count
-        found = np.frombuffer(self._data, dtype, count, self._at)
-        self._at += size
-        return found
+        return np.frombuffer(self._bytes(np.dtype(dtype).itemsize * count), dtype, count)
 
     def _text(self) -> str:
-        length = self._varint()
-        found = bytes(self._data[self._at : self._at + length]).decode("utf-8", "replace")
-        self._at += length
+        return self._bytes(self._varint()).decode("utf-8", "replace")
+
+    def _bytes(self, size: int) -> bytes:
+        found = self._stream.read(size)
+        if len(found) < size:
+            raise EOFError(f"the answer breaks off {size - len(found)} bytes early")
         return found
 
     def _varint(self) -> int:
         number = shift = 0
         while True:
-            byte = self._data[self._at]
-            self._at += 1
+            byte = self._bytes(1)[0]
             number |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return number

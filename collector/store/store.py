@@ -1,5 +1,6 @@
 """One ClickHouse, embedded or a server, behind one small interface."""
 
+import io
 import math
 import os
 import threading
@@ -7,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
@@ -119,10 +120,10 @@ class Store:
         A SELECT without rows gives empty columns, or none at all.
         """
         try:
-            data = self._client().raw_query(sql, parameters=dict(params or {}), fmt="Native")
-        except ClickHouseError as error:
+            with self._client().raw_stream(sql, parameters=dict(params or {}), fmt="Native") as stream:
+                return NativeReader(cast(io.RawIOBase, stream)).columns()
+        except (ClickHouseError, EOFError) as error:
             raise StoreError(f"query failed: {self._why(error)}") from error
-        return NativeReader(data).columns()
 
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
         """Run a statement that returns no rows (DDL, INSERT … SELECT)."""

@@ -7,7 +7,7 @@ import numpy as np
 from analyzer.baselines import SUPPLIED_GB_S
 from analyzer.occupancy import Occupancy, groups
 from analyzer.queue_replay import waits
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import Codes, Flags, Floats, Transport
 
 ENOUGH = 12
@@ -112,6 +112,7 @@ def _slope(x: Floats, y: Floats) -> float:
     return float(np.median(y[high]) - np.median(y[low])) / spread
 
 
+@once
 def fuller_link(s: Situation) -> Floats:
     """Seconds by which each missed request's transfer would wait longer on a path that is shared, had every
     prompt reached it without its wait for prefill; 0 where no path is shared.

@@ -5,7 +5,7 @@ import numpy as np
 from analyzer.occupancy import Occupancy
 from analyzer.pools import FULL_KV
 from analyzer.verdict.relay import ttft_without
-from analyzer.verdict.situation import AROUND_S, Situation
+from analyzer.verdict.situation import AROUND_S, Situation, once
 from analyzer.verdict.tables import PART, Flags, Floats
 
 WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -63,6 +63,7 @@ def _siblings_compute_less(s: Situation) -> Flags:
     return found
 
 
+@once
 def prefill_idle(s: Situation) -> Flags:
     """Whether the prefill worker computed next to nothing while the request waited: it was held by something
     else, such as room on decode.
@@ -76,6 +77,7 @@ def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignor
     return found
 
 
+@once
 def held_for_decode(s: Situation) -> Flags:
     """Whether decode held prefill back: prefill idled beside its queue (room on decode comes first), or
     its cache was full of finished prompts that decode had not taken; and decode was full.
@@ -89,6 +91,7 @@ def held_for_decode(s: Situation) -> Flags:
     return (full_of_finished | prefill_idle(s)) & decode_is_full(s)
 
 
+@once
 def decode_is_full(s: Situation) -> Flags:
     """Whether decode lacked room while the request waited for prefill: most of its workers were full."""
     until = np.nan_to_num(s.wait("prefill_queue")[1])
@@ -197,6 +200,7 @@ def decode_wait_untold(s: Situation) -> bool:
     return bool(bare[behind].sum() > UNTOLD * waited[behind].sum())
 
 
+@once
 def held_by_hand_offs(s: Situation) -> dict[str, Flags]:
     """Waits for what KV under way holds: room on decode, at least as much of it as streams hold; prefill's
     cache, while it computes next to nothing.
