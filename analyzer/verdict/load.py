@@ -19,7 +19,7 @@ from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
 """How long before the window requests are read for what the pools were doing (15 minutes)."""
-CONTEXT_REQUESTS = 50_000
+CONTEXT_REQUESTS = 20_000
 """Where so many came in less time, what lies before them is left out, but for `CONTEXT_LIVES`: it would cost
 memory by the rate and tell nothing more.
 """
