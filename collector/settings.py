@@ -310,7 +310,7 @@ def _checked(setting: Setting, value: object, source: str) -> object:
     if setting.unit == "host:port|off" and value in ("off", False):
         return None
     if setting.unit.startswith("host:port"):
-        return _address(value, source)
+        return parse_address(value, source)
     if setting.unit == "path":
         return Path(_text(value, source)).expanduser()
     if setting.unit == "text":
@@ -342,7 +342,8 @@ def _text(value: object, source: str) -> str:
     return value
 
 
-def _address(value: object, source: str) -> Address:
+def parse_address(value: object, source: str) -> Address:
+    """HOST:PORT or [IPv6]:PORT; `source` is named in the ConfigError of anything else."""
     text = value if isinstance(value, str) else ""
     host, _, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):

@@ -49,7 +49,9 @@ def import_(
     # Other files beside the telemetry of a directory are no failure; a file asked for by name is.
     named = {str(path) for path in paths}
     if len(failed) == len(outcomes) or any(outcome["file"] in named for outcome in failed):
-        first = f"{failed[0]['file']}: {failed[0]['error']}"
+        # The server names the file by its last part.
+        why = failed[0]["error"].removeprefix(f"{Path(failed[0]['file']).name}: ")
+        first = f"{failed[0]['file']}: {why}"
         raise CommandError(f"{len(failed)} of {len(outcomes)} files were not imported: {first}")
 
 

@@ -49,10 +49,10 @@ def pdscope(
     """
 
 
-app.command()(serve)
-app.command("import")(import_)
-app.command()(report)
-app.command()(explain)
+app.command(short_help="Receive telemetry, rebuild requests, answer over REST.")(serve)
+app.command("import", short_help="Load captures and files.")(import_)
+app.command(short_help="Say what was met, what missed, and where the time went.")(report)
+app.command(short_help="Draw one request's timeline.")(explain)
 
 
 def main() -> None:

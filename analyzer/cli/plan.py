@@ -32,11 +32,7 @@ from analyzer.plan.trace_files import read_trace
 from analyzer.plan.verify import trace_files_named, verify
 from analyzer.plan.workload import Synthetic, Workload
 
-app = typer.Typer(
-    invoke_without_command=True,
-    rich_markup_mode=None,
-    help="What-if planning: KV cost, sizing, simulation. Modelled, and says so.",
-)
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 app.callback()(whatif)
 app.command()(backtest)
 receipt_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Topology receipts.")

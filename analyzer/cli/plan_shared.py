@@ -24,7 +24,7 @@ def errors() -> Iterator[None]:
         yield
     except PlanError as error:
         Console(stderr=True, soft_wrap=True).print(
-            f"error: {error}", style="red", markup=False, highlight=False
+            f"pdscope: {error}", style="red", markup=False, highlight=False
         )
         raise typer.Exit(2) from error
 

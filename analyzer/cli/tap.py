@@ -6,7 +6,6 @@ import typer
 import uvloop
 from rich.console import Console
 
-from collector.errors import ConfigError
 from collector.settings import Address
 from collector.tap.settings import TapSettings, parse_address, parse_upstream
 
@@ -42,27 +41,29 @@ def tap(
     ] = 600.0,
     drain: Annotated[float, typer.Option(help="Seconds that streams have to end when the tap stops.")] = 30.0,
 ) -> None:
-    """Proxy an OpenAI-compatible endpoint; record each request as its client saw it, without its text."""
+    """Proxy an OpenAI-compatible endpoint; record each request as its client saw it, without its text.
+
+    \b
+    Examples:
+      pdscope tap --upstream http://127.0.0.1:8000
+      pdscope tap --upstream http://127.0.0.1:8000 --listen 127.0.0.1:8081 --otlp http://127.0.0.1:4317
+    """
     from collector.tap.server import serve
 
-    try:
-        settings = TapSettings(
-            upstream=parse_upstream(upstream),
-            listen=parse_address(listen),
-            otlp=None if otlp == "none" else otlp,
-            service=service,
-            instance=instance,
-            cohort=cohort,
-            tenant_header=tenant_header,
-            metrics_path=metrics_path,
-            connect_timeout_s=connect_timeout,
-            idle_timeout_s=idle_timeout,
-            drain_s=drain,
-        )
-        uvloop.run(serve(settings, lambda address: _announce(settings, address)))
-    except ConfigError as error:
-        console.print(f"[red]error[/red] {error}")
-        raise typer.Exit(2) from error
+    settings = TapSettings(
+        upstream=parse_upstream(upstream),
+        listen=parse_address(listen),
+        otlp=None if otlp == "none" else otlp,
+        service=service,
+        instance=instance,
+        cohort=cohort,
+        tenant_header=tenant_header,
+        metrics_path=metrics_path,
+        connect_timeout_s=connect_timeout,
+        idle_timeout_s=idle_timeout,
+        drain_s=drain,
+    )
+    uvloop.run(serve(settings, lambda address: _announce(settings, address)))
 
 
 def _announce(settings: TapSettings, address: Address) -> None:

@@ -30,6 +30,8 @@ def token(
     """
     from collector.tokens import EVERY_TENANT, new_token
 
+    if not tenant.strip():
+        raise typer.BadParameter("give the tenant a name, or '*' for every tenant", param_hint="tenant")
     if right is Right.ADMIN and tenant != EVERY_TENANT:
         raise typer.BadParameter("admin is for every tenant: name '*'", param_hint="--right")
 

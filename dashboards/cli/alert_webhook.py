@@ -4,14 +4,16 @@ from typing import Annotated
 
 import typer
 
-from analyzer.cli.options import ApiOption, TokenOption
+from analyzer.cli.options import TokenOption
 
 
 def alert_webhook(
     listen: Annotated[
         str, typer.Option(help="HOST:PORT to listen on; port 0 takes a free one.")
     ] = "127.0.0.1:9098",
-    api: ApiOption = "http://127.0.0.1:8080",
+    api: Annotated[
+        str, typer.Option(metavar="URL", help="REST address of the pdscope that is asked.")
+    ] = "http://127.0.0.1:8080",
     post: Annotated[
         str | None,
         typer.Option(
@@ -40,7 +42,7 @@ def alert_webhook(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    server = WebhookServer(listen, api or "http://127.0.0.1:8080", post, token)
+    server = WebhookServer(listen, api, post, token)
     server.start()
     print(f"alerts     {server.url}/alerts", flush=True)
     try:

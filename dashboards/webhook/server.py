@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 from analyzer.cli.errors import CommandError
 from analyzer.client import Client
 from collector.errors import CollectorError, ConfigError
-from collector.settings import resolve
+from collector.settings import parse_address
 from dashboards.webhook.diagnosis import Why, diagnose
 from dashboards.webhook.message import MAX_ALERTS, message, started_at
 
@@ -27,7 +27,7 @@ class WebhookServer:
 
     def __init__(self, listen: str, api: str, post: str | None, token: str | None):
         """post: a Slack-compatible webhook, or None to print. Raises ConfigError."""
-        address = resolve({"api": listen}, environ={}).api
+        address = parse_address(listen, "--listen")
         if not address.loopback and not token:
             raise ConfigError(
                 f"--listen {address} can be reached by other machines; set PDSCOPE_TOKEN, or use 127.0.0.1"

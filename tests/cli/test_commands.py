@@ -154,12 +154,21 @@ def test_known_failures_are_one_line_and_exit_code_2(served: Served, pdscope: Ru
         "there is no store": ("report", "--data", str(tmp_path / "nothing")),
         "no pdscope answers at": ("report", "--api", f"127.0.0.1:{_closed_port()}"),
         "is not an address": ("report", "--api", "ftp://x"),
+        "--listen: expected HOST:PORT": ("alert-webhook", "--listen", "nowhere"),
+        "--upstream: 'nowhere'": ("tap", "--upstream", "nowhere"),
+        "pdscope: layout '5Z'": ("plan", "size", "--layout", "5Z"),
     }
     for words, arguments in cases.items():
         failed = pdscope(*arguments)
         assert failed.returncode == 2, (words, failed.stderr)
         assert words in failed.stderr
         assert failed.stderr.count("\n") == 1, failed.stderr
+
+
+def test_a_token_needs_somebody_to_be_for(pdscope: Run) -> None:
+    failed = pdscope("token", " ")
+    assert failed.returncode == 2
+    assert "give the tenant a name" in failed.stderr
 
 
 def _closed_port() -> int:

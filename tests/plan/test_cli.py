@@ -139,7 +139,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(args: list[str], problem: s
     result = run(*args)
 
     assert result.exit_code == 2, result.output
-    assert result.stderr.startswith("error: ")
+    assert result.stderr.startswith("pdscope: ")
     assert problem in result.stderr
     assert result.stderr.count("\n") == 1
 

@@ -170,12 +170,14 @@ def test_a_verdict_that_names_a_cause_comes_first_with_its_evidence(
         "confidence": 0.9,
         "evidence": evidence,
         "counterfactual": {"ttft": 1.2},
+        "next_step": "Add a prefill worker.",
     }
     api.replaced["requests/slow"] = JSONResponse(request)
     page.goto(f"{address}/?view=request&id=slow")
     verdict = page.locator('[data-panel="verdict"]')
     expect(verdict).to_contain_text("pool_imbalance.prefill_starved · confidence 90 %")
     expect(verdict).to_contain_text("prefill.queue_depth 92 requests observed")
+    expect(verdict).to_contain_text("Next: Add a prefill worker.")
     assert page.locator("[data-panel]").first.get_attribute("data-panel") == "verdict"
 
 

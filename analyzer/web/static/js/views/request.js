@@ -102,7 +102,8 @@ function verdictPanel(r) {
     : v.cause === 'none' ? h('p', {}, 'Objective met; nothing to blame.')
       : [h('p', {}, h('b', {}, v.cause), isMissing(v.confidence) ? '' : ` · confidence ${percentText(v.confidence)}`),
         h('p', { class: 'quiet' }, CAUSES[v.cause] ?? 'not in the vocabulary'), shares(r.causes), evidence(v.evidence),
-        v.counterfactual !== null && v.counterfactual !== undefined && h('div', {}, h('h3', {}, 'Without it'), anyValue(v.counterfactual))];
+        v.counterfactual !== null && v.counterfactual !== undefined && h('div', {}, h('h3', {}, 'Without it'), anyValue(v.counterfactual)),
+        v.next_step && h('p', { class: 'next' }, h('b', {}, 'Next: '), v.next_step)];
   return panel('Verdict', { id: 'verdict' }, body);
 }
 
@@ -136,7 +137,7 @@ function render(data, context) {
   const drawn = waterfall(r, timeline, context);
   const blamed = r.verdict && !['none', 'insufficient_evidence'].includes(r.verdict.cause);
   return [
-    h('div', { class: 'request-head' }, h('h2', { class: 'id' }, r.request_id || r.key), h('p', {}, text(r.model, 'no span names the model'), ' · started ', time(r.started_at), ' · ', verdictMark(r.met?.joint, 'objective'), ' · cause: ', cause(r))),
+    h('div', { class: 'request-head' }, h('h2', { class: 'id' }, r.request_id || r.key), h('p', {}, r.model ?? 'model not named', ' · started ', time(r.started_at), ' · ', verdictMark(r.met?.joint, 'objective'), ' · cause: ', cause(r))),
     summary(r),
     blamed && verdictPanel(r),
     panel('Waterfall', { id: 'waterfall', wide: true, actions: drawn.actions }, drawn.body),
