@@ -82,7 +82,9 @@ def watch(server: Served, seconds: float) -> list[Sample]:
     """Look at the server every few seconds for as long."""
     samples = []
     began, before = time.monotonic(), server.cpu_s()
-    for number in track(range(1, int(seconds / SAMPLE_S) + 1), "soaking", disable=not sys.stderr.isatty()):
+    for number in track(
+        range(1, max(1, int(seconds / SAMPLE_S)) + 1), "soaking", disable=not sys.stderr.isatty()
+    ):
         time.sleep(max(0.0, began + number * SAMPLE_S - time.monotonic()))
         asked = time.monotonic()
         lag = _lag(server)
@@ -151,7 +153,8 @@ def _quantile(values: list[float], q: float) -> float:
 
 def _soak(server: Served, asked: argparse.Namespace) -> tuple[list[Sample], dict[str, Any], int]:
     """Samples, what the client tells, and how many requests were found at the end."""
-    since = datetime.now(UTC) - timedelta(microseconds=AGE_NS / 1000)
+    # what is sent first began before it was sent
+    since = datetime.now(UTC).replace(microsecond=0) - timedelta(microseconds=AGE_NS / 1000)
     command = [sys.executable, "-m", "bench.soak", "--client-of", str(server.grpc_port)]
     command += ["--minutes", str(asked.minutes), "--requests", str(asked.requests)]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -190,7 +193,8 @@ def _report(asked: argparse.Namespace, samples: list[Sample], told: dict[str, An
     took = [ms for _, ms in told["took"]]
     half = len(samples) // 2
     early, late = (
-        sorted(s.resident_mb for s in part)[len(part) // 2] for part in (samples[:half], samples[half:])
+        sorted(s.resident_mb for s in part)[len(part) // 2]
+        for part in (samples[:half] or samples, samples[half:])
     )
     result = {
         "spans_per_s": told["requests"] * 10 / told["wall"],

@@ -44,5 +44,6 @@ def _number(span: Span, rule: SpanRule) -> int:
     if not rule.attempt:
         return 0
     text = span.attributes.get(rule.attempt, "")
-    number = int(text) if re.fullmatch(r"[+-]?[0-9]{1,9}", text) else rule.attempt_base
+    said = int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else rule.attempt_base
+    number = said if -(1 << 31) <= said < 1 << 31 else rule.attempt_base
     return min(max(number - rule.attempt_base + 1, 1), 250)

@@ -138,7 +138,7 @@ def _at(instant: Instant, span: Span) -> int | None:
         anchor = next((ns for name, ns in span.events if f"event:{name}" == instant.anchor), 0)
     else:
         anchor = int(span.attributes.get(instant.anchor.removeprefix("attr:"), "0"))
-    if not anchor:
+    if not 0 < anchor <= ABSURD_NS:
         return None
     parts = [(as_float(span.attributes.get(name, "")), ns) for name, ns in instant.plus]
     if any(value is None for value, _ in parts):
@@ -176,6 +176,8 @@ def _preempted(span: Span) -> list[tuple[int, int]]:
 
 def _queues(span: Span, rule: SpanRule, role: Role) -> list[Stretch]:
     """The router's queue of each attempt it says it sent off: the first waited since the start."""
+    if not rule.dispatches:
+        return []
     sent = sorted(ns for name, ns in span.events if name == rule.dispatches and _clip(ns, span) == ns)
     return [
         Stretch(

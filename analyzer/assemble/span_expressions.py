@@ -36,7 +36,7 @@ def nanoseconds(at: Instant) -> str:
     missing = " OR ".join(f"isNull({number})" for number, _ in parts)
     total = " + ".join(f"{number} * {factor!r}" for number, factor in parts)
     duration = f"ifNull(accurateCastOrNull(round({total}), 'Int64'), {NO_DURATION_NS})"
-    return f"if({anchor} = 0 OR {missing}, 0, greatest(1, {anchor} + {duration}))"
+    return f"if({anchor} <= 0 OR {missing}, 0, greatest(1, {anchor} + {duration}))"
 
 
 def _anchor(at: Instant) -> str:

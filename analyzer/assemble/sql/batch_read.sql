@@ -1,5 +1,6 @@
 -- Finds the rule that each span of a step is for, by its name, the start of it (the longest first), or its scope and kind; others are
--- left out. after, upto: ingest sequences; told: events whose attributes some rule reads.
+-- left out. after, upto: ingest sequences; told: events whose attributes some rule reads; what
+-- they say is read from the end, where of a name said twice the first comes last.
 INSERT INTO {scratch:Identifier}.batch_read
 SELECT
     multiIf(
@@ -9,7 +10,7 @@ SELECT
     trace_id, span_id, parent_id, resource_id, start_ns, end_ns, status,
     mapKeys(attrs), mapValues(attrs), events.name, events.ns,
     if(hasAny(events.name, {told:Array(String)}),
-        arrayFlatten(arrayMap(e -> arrayMap((k, v) -> (concat('event:', e.name, ':', k), v), mapKeys(e.attrs), mapValues(e.attrs)), events)),
+        arrayFlatten(arrayMap(e -> arrayReverse(arrayMap((k, v) -> (concat('event:', e.name, ':', k), v), mapKeys(e.attrs), mapValues(e.attrs))), events)),
         []),
     ingest_sequence, ingested_at
 FROM spans
