@@ -1,0 +1,18 @@
+-- Whether legs of the window are read whose request is not shown yet: its request span may still come, or the grace time ends and they
+-- stand alone. waits_since: Unix nanoseconds; what ended before has been judged.
+SELECT count() > 0 AS found
+FROM
+(
+    SELECT DISTINCT trace_id
+    FROM span_facts
+    WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) >= toStartOfMinute(toDateTime(intDiv({from_ns:Int64}, 1000000000), 'UTC'))
+        AND start_ns >= {from_ns:Int64} AND start_ns < {to_ns:Int64} AND root = 2 AND end_ns >= {waits_since:Int64}
+) AS leg
+WHERE trace_id NOT IN
+(
+    SELECT alias
+    FROM identity
+    WHERE kind = 0 AND bucket >= toDateTime(greatest(intDiv({waits_since:Int64}, 1000000000) - 7200, 0), 'UTC')
+        AND request_key IN (SELECT request_key FROM requests
+            WHERE first_bucket >= toDateTime(greatest(intDiv({waits_since:Int64}, 1000000000) - 7200, 0), 'UTC'))
+)
