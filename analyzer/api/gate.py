@@ -35,7 +35,6 @@ from analyzer.plan.receipt_model import Receipt
 from analyzer.plan.verify import verify
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
-from analyzer.verdict.desk import FRESH_S
 from analyzer.verdict.diagnosis import Diagnosis
 
 router = APIRouter(tags=["planning"])
@@ -76,7 +75,7 @@ def judge(
     settled: list[bool] = []
 
     def ask(scope: Scope, objectives: Objectives) -> Diagnosis:
-        answer = services.desk.ask(scope, objectives, FRESH_S)
+        answer = services.desk.ask(scope, objectives)
         settled.append(answer.settled)
         return answer.diagnosis
 

@@ -51,6 +51,8 @@ class Services:
     settings: Settings
     assembled: Callable[[], int] | None = None
     """Newest ingest sequence taken into requests; without it all that is stored counts as taken."""
+    judged: Callable[[], int] = lambda: 0
+    """Changes when requests were judged again although nothing came."""
     grants: tuple[Grant, ...] = ()
     """What tokens besides the operator's let their holders do."""
     audit: AuditLog | None = None
@@ -72,7 +74,15 @@ class Services:
         def quiet_s() -> float:
             return self.store.quiet_s
 
-        return Desk(self.store, stored, self.assembled or stored, self.stored_until, quiet_s)
+        return Desk(
+            self.store,
+            stored,
+            self.assembled or stored,
+            self.stored_until,
+            quiet_s,
+            self.judged,
+            self.store.behind_s,
+        )
 
     @cached_property
     def check_ups(self) -> CheckUps:

@@ -94,6 +94,7 @@ class Assembler:
         self._thread: threading.Thread | None = None
         self._step_lock = threading.Lock()
         self._last_step_s = 0.0
+        self._judged = 0
         self._decided: set[bytes] = set()
         self._review_time = ReviewTime(review_every_s)
         self._write_rules()
@@ -105,6 +106,10 @@ class Assembler:
     def leads(self) -> bool:
         """Whether this process does what has to be done once for a store."""
         return True
+
+    def judged(self) -> int:
+        """Changes when requests were judged again although nothing came."""
+        return self._judged
 
     def progress(self) -> Progress:
         """How far assembly is."""
@@ -209,7 +214,9 @@ class Assembler:
         self._do("worker_life", since)
         self._do("unfinished", since)
         self._do("rootless", {**since, **self._waited(now)})
-        self._rebuild(self._taken)
+        if self._scratch.query("SELECT count() FROM {scratch:Identifier}.batch_traces")[0][0]:
+            self._rebuild(self._taken)
+            self._judged += 1
         self._review_time.done(began)
 
     def _correct_clocks(self, upto: int) -> None:

@@ -67,6 +67,10 @@ class SharedAssembler(Assembler):
         """Whether this analyzer does what one of them has to do for all."""
         return self._crew.duty().names
 
+    def judged(self) -> int:
+        """Others judge, too, and do not say when: as often as each does."""
+        return int(time.monotonic() / REVIEW_EVERY_S)
+
     def progress(self) -> Progress:
         """How far all analyzers together are, asked of the store at most twice a second."""
         at, taken = self._asked

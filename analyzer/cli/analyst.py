@@ -51,6 +51,10 @@ class Analyst:
         """Newest ingest sequence taken into requests."""
         return self._assembler.progress().taken
 
+    def judged(self) -> int:
+        """Changes when requests were judged again although nothing came."""
+        return self._assembler.judged()
+
     def wake(self) -> None:
         """Say that new spans were stored."""
         self._assembler.wake()

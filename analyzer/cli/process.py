@@ -150,6 +150,7 @@ class Process:
             grants=self._grants,
             audit=AuditLog(self._settings.data / "audit.log"),
             assembled=analyst.taken if analyst else None,
+            judged=analyst.judged if analyst else lambda: 0,
             stored_until=lambda: self._receiver.stored_until if self._receiver else math.inf,
         )
         return create_app(services, answers=analyst is not None)

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from analyzer.assemble.assembler import LATE_AFTER_S
+from analyzer.assemble.assembler import GRACE_S, LATE_AFTER_S
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.diagnosis import Diagnosis, diagnose
@@ -29,6 +29,7 @@ class Answer:
     diagnosis: Diagnosis
     settled: bool
     sequence: int
+    judged: int
     made_at: float
 
 
@@ -42,16 +43,21 @@ class Desk:
         assembled: Callable[[], int],
         stored_until: Callable[[], float],
         quiet_s: Callable[[], float],
+        judged: Callable[[], int] = lambda: 0,
+        behind_s: float = 0.0,
     ):
         """stored: newest ingest sequence that can be read; assembled: newest taken into requests;
-        stored_until: everything acknowledged before (Unix seconds) is stored, infinite while nothing waits;
-        quiet_s: seconds since spans were stored.
+        stored_until: everything acknowledged here before (Unix seconds) is stored, infinite while nothing
+        waits; quiet_s: seconds since spans were stored; judged: changes when requests were judged again
+        although nothing came; behind_s: how long what others acknowledged may be unknown here.
         """
         self._store = store
         self._stored = stored
         self._assembled = assembled
         self._stored_until = stored_until
         self._quiet_s = quiet_s
+        self._judged = judged
+        self._behind_s = behind_s
         self._answers: OrderedDict[tuple[Scope, Objectives], Answer] = OrderedDict()
         self._locks: dict[tuple[Scope, Objectives], threading.Lock] = {}
         self._guard = threading.Lock()
@@ -69,33 +75,45 @@ class Desk:
             return answer
 
     def _work_out(self, scope: Scope, objectives: Objectives) -> Answer:
-        sequence = self._assembled()
+        sequence, judged = self._assembled(), self._judged()
         settled = self._has_all(scope) and self._has_taken(scope, sequence)
         found = diagnose(self._store, scope, objectives, time.time_ns())
-        return Answer(found, settled, sequence, time.monotonic())
+        return Answer(found, settled, sequence, judged, time.monotonic())
 
     def _has_all(self, scope: Scope) -> bool:
         """Whether what is not stored yet is late for the window: nothing came for a while, or what came for a
         while after its end is stored.
         """
-        until = self._stored_until()
-        is_quiet = until == math.inf and self._quiet_s() >= SETTLED_AFTER_S
-        return is_quiet or min(until, time.time_ns() / 1e9) >= scope.to_ns / 1e9 + SETTLED_AFTER_S
+        if self._nothing_comes(SETTLED_AFTER_S):
+            return True
+        return (
+            min(self._stored_until(), time.time_ns() / 1e9 - self._behind_s)
+            >= scope.to_ns / 1e9 + SETTLED_AFTER_S
+        )
+
+    def _nothing_comes(self, for_s: float) -> bool:
+        """Whether nothing waits to be stored, here or at others, and nothing was for so many seconds."""
+        return self._stored_until() == math.inf and self._quiet_s() >= for_s + self._behind_s
 
     def _has_taken(self, scope: Scope, sequence: int) -> bool:
-        """Whether every stored span of the window is in its requests."""
-        if sequence >= self._stored():
-            return True
-        params = {"taken": sequence, "from_ns": scope.from_ns, "to_ns": scope.to_ns}
-        return not self._store.rows(read_sql(__file__, "sql/untaken"), params)[0]["found"]
+        """Whether every stored span of the window is in its requests, and every request is shown."""
+        params = {"from_ns": scope.from_ns, "to_ns": scope.to_ns}
+        waits_since = {"waits_since": time.time_ns() - round(2 * GRACE_S * 1e9)}
+        if self._found("waiting", params | waits_since):
+            return False
+        return sequence >= self._stored() or not self._found("untaken", params | {"taken": sequence})
+
+    def _found(self, name: str, params: dict[str, int]) -> bool:
+        return bool(self._store.rows(read_sql(__file__, f"sql/{name}"), params)[0]["found"])
 
     def _remembered(self, question: tuple[Scope, Objectives], at_most_old_s: float) -> Answer | None:
         with self._guard:
             answer = self._answers.get(question)
         if answer is None:
             return None
-        # What was acknowledged and is not stored yet may change it.
-        unchanged = answer.settled and answer.sequence == self._stored() and self._stored_until() == math.inf
+        # What was acknowledged and is not stored yet may change it, and so may time alone.
+        current = (answer.sequence, answer.judged) == (self._stored(), self._judged())
+        unchanged = answer.settled and current and self._nothing_comes(0.0)
         return answer if unchanged or time.monotonic() - answer.made_at <= at_most_old_s else None
 
     def _remember(self, question: tuple[Scope, Objectives], answer: Answer) -> None:

@@ -157,8 +157,13 @@ def _counts(s: Situation) -> Counts:
 
 
 def _in_flight(s: Situation) -> tuple[int | None, float | None]:
-    """Requests under way at the end of the window, and the age of the oldest, as the routers last said."""
-    readings = s.loaded.readings
+    """Requests under way at the end of the window, and the age of the oldest, as the routers last said.
+
+    They count everybody's: neither is known of one tenant, route or cohort.
+    """
+    scope, readings = s.loaded.scope, s.loaded.readings
+    if scope.tenant or scope.route or scope.cohort:
+        return None, None
     end = np.array([(s.loaded.scope.to_ns - s.loaded.origin_ns) / 1e9])
     now: dict[str, list[float]] = {"requests_in_flight": [], "oldest_request_age": []}
     for signal, found in now.items():

@@ -9,7 +9,7 @@ from analyzer.occupancy import groups
 from analyzer.verdict.attribution import CAUSES
 from analyzer.verdict.diagnosis import Diagnosis
 from analyzer.verdict.load import Columns
-from analyzer.verdict.tables import Codes, Floats, Index, Requests
+from analyzer.verdict.tables import Codes, Floats, Index
 from collector.sql import read_sql
 
 GROUPS = (
@@ -90,7 +90,7 @@ def _labels(store: Columns, found: Diagnosis, by: str):  # type: ignore[no-untyp
         tokens = r.input_tokens if by == "input_bucket" else r.output_tokens
         return [(token_bucket(tokens), lambda code: None if code == 9 else TOKEN_BUCKETS[code])]
     if by == "concurrency":
-        return [(_concurrency(r), _concurrency_name)]
+        return [(_concurrency(found), _concurrency_name)]
     names = store.columns(read_sql(__file__, "sql/labels"), {"label": by, **_window(found)})
     known = dict(zip((int(code) for code in names.get("code", ())), names.get("name", ()), strict=True))
     return [(getattr(r, by), lambda code: known.get(code) or None)]
@@ -107,18 +107,23 @@ def token_bucket(tokens: Floats) -> Codes:
     return np.where(np.isfinite(tokens), found, 9).astype(np.uint64)
 
 
-def under_way(r: Requests) -> NDArray[np.intp]:
-    """Requests under way as each one started, itself included."""
-    begun = np.argsort(np.argsort(r.start, kind="stable"), kind="stable") + 1
-    ends = np.sort(r.end[np.isfinite(r.end)])
-    found: NDArray[np.intp] = np.maximum(begun - np.searchsorted(ends, r.start, side="right"), 1)
-    return found
+def under_way(found: Diagnosis) -> NDArray[np.intp]:
+    """Requests under way as each one started, itself included; where one tenant was asked for, of its own."""
+    r = found.situation.requests
+    counted = np.ones(len(r.start), bool)
+    if found.situation.loaded.scope.tenant:
+        counted = np.isin(r.tenant, r.tenant[r.inside])
+    begun = np.zeros(len(r.start), np.intp)
+    begun[counted] = np.argsort(np.argsort(r.start[counted], kind="stable"), kind="stable") + 1
+    ends = np.sort(r.end[counted & np.isfinite(r.end)])
+    many: NDArray[np.intp] = np.maximum(begun - np.searchsorted(ends, r.start, side="right"), 1)
+    return many
 
 
-def _concurrency(r: Requests) -> Codes:
+def _concurrency(found: Diagnosis) -> Codes:
     """Number of a bucket of CONCURRENCY."""
     edges = [low for low, _ in CONCURRENCY[1:]]
-    return np.searchsorted(edges, under_way(r), side="right").astype(np.uint64)
+    return np.searchsorted(edges, under_way(found), side="right").astype(np.uint64)
 
 
 def _concurrency_name(code: int) -> str:

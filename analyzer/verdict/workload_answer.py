@@ -58,7 +58,7 @@ def workload(found: Diagnosis, key: str | None, rows: Index) -> Workload:
         distribution(r.input_tokens[rows]),
         distribution(r.cached_tokens[rows]),
         distribution(r.output_tokens[rows]),
-        distribution(under_way(r)[rows].astype(float)),
+        distribution(under_way(found)[rows].astype(float)),
         conversations(s, rows),
     )
 

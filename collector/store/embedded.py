@@ -57,6 +57,15 @@ class EmbeddedEngine:
         """What this process stored can be read at once."""
         return own
 
+    @property
+    def behind_s(self) -> float:
+        """Nobody else writes here."""
+        return 0.0
+
+    def quiet_s(self, client: Client, own: float) -> float:
+        """Nobody else writes here."""
+        return own
+
     def keep_private(self, names: Iterable[str]) -> None:
         """The views read the store's own table of names."""
 

@@ -43,6 +43,15 @@ class Engine(Protocol):
         """The newest sequence up to which every insert can be read; `own` is this store's newest."""
         ...
 
+    @property
+    def behind_s(self) -> float:
+        """How long (seconds) what another process acknowledged may be missing from `last_sequence`."""
+        ...
+
+    def quiet_s(self, client: Client, own: float) -> float:
+        """Seconds since anyone stored spans; `own` is how long this process has not."""
+        ...
+
     def keep_private(self, names: Iterable[str]) -> None:
         """Values of attributes of these names are never stored."""
         ...

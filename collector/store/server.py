@@ -26,6 +26,8 @@ is stored by then.
 _INSERT_S = SETTLE_S / 2 - 0.5
 """An insert that took longer (seconds) is stored again under a new sequence; doubles are told apart later."""
 
+_ASKED_EVERY_S = 1.0
+
 
 class ServerEngine:
     """One collector's way to a server or cluster that others write to as well."""
@@ -85,11 +87,20 @@ class ServerEngine:
     def last_sequence(self, client: Client, own: int) -> int:
         """Asked of the server at most once a second."""
         now = time.monotonic()
-        if now - self._asked_at > 1:
+        if now - self._asked_at > _ASKED_EVERY_S:
             sql = read_sql(__file__, "settled_sequence")
             self._settled = int(client.query(sql, parameters={"settle_s": SETTLE_S}).result_rows[0][0])
             self._asked_at = now
         return self._settled
+
+    @property
+    def behind_s(self) -> float:
+        """From the journal into the log, until that counts as settled, until this is asked for."""
+        return _INSERT_S + SETTLE_S + _ASKED_EVERY_S
+
+    def quiet_s(self, client: Client, own: float) -> float:
+        """By the server's log and clock, in whole seconds."""
+        return float(client.query(read_sql(__file__, "quiet_seconds")).result_rows[0][0])
 
     def keep_private(self, names: Iterable[str]) -> None:
         """Values are dropped here, before anything is sent."""

@@ -83,8 +83,16 @@ class Store:
 
     @property
     def quiet_s(self) -> float:
-        """Seconds since this process stored spans; infinite when it has not."""
-        return time.monotonic() - self._stored_at
+        """Seconds since spans were stored here, or by anyone on a server; long or infinite when none were."""
+        try:
+            return self._engine.quiet_s(self._client(), time.monotonic() - self._stored_at)
+        except ClickHouseError as error:
+            raise StoreError(f"query failed: {self._why(error)}") from error
+
+    @property
+    def behind_s(self) -> float:
+        """How long (seconds) what others acknowledged may be unknown here, while they reach the store."""
+        return self._engine.behind_s
 
     def announce(self, api: str) -> None:
         """Tell other processes at which REST address this one can be asked."""

@@ -140,5 +140,7 @@ def workers_say(store: Store, gpus: Mapping[str, float]) -> None:
 def clear(store: Store) -> None:
     """Empty what tests write."""
     counted = ("request_causes_kept", "objective_minutes_kept", "cause_minutes", "findings_kept")
-    for table in ("requests", "transfers", "resources", "ingest_log", "spans", "rollup_progress", *counted):
+    read = ("identity", "span_facts", "span_owners", "assembly_progress")
+    written = ("requests", "transfers", "resources", "ingest_log", "spans", "rollup_progress")
+    for table in (*written, *read, *counted):
         store.command(f"TRUNCATE TABLE {table}")

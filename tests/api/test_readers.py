@@ -55,6 +55,20 @@ def test_a_tenants_figures_are_of_its_own_requests(guarded: httpx.Client) -> Non
     assert evaluated("all-read", "&tenant=globex") == 1
 
 
+@pytest.mark.parametrize("token", ["acme-read", "all-read"])
+def test_how_many_were_under_way_is_counted_of_the_tenants_own(
+    guarded: httpx.Client, store: Store, token: str
+) -> None:
+    insert(store, [a_request(at=100 + n / 10, tenant="globex", e2e=60.0) for n in range(20)])
+    insert(store, [a_request(at=105 + n, name=f"busy-{n}", tenant="acme", e2e=60.0) for n in range(2)])
+    own = {"tenant": "acme", "from": NOON_NS // 10**9 + 90, "to": NOON_NS // 10**9 + 3600}
+    traffic = guarded.get(f"{API}/workload", params=own, headers=bearer(token)).json()
+    assert traffic["groups"][0]["concurrency"]["max"] == 2
+    by = {**own, "by": "concurrency", "ttft": 0.1}
+    groups = guarded.get(f"{API}/attribution", params=by, headers=bearer(token)).json()["groups"]
+    assert {group["key"] for group in groups} == {"1-7"}
+
+
 def test_a_tenant_lists_and_opens_its_own_requests_alone(guarded: httpx.Client) -> None:
     listed = guarded.get(f"{API}/requests?{WINDOW}", headers=bearer("acme-read")).json()
     assert {row["request_id"] for row in listed["requests"]} == {"acme-1", "acme-2"}

@@ -3,15 +3,19 @@
 import math
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from analyzer.assemble.assembler import Assembler
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import EVERYTHING, Scope
 from analyzer.verdict.desk import SETTLED_AFTER_S, Desk
 from collector.store.store import Store
-from tests.api.rows import NOON_NS, a_request, insert, key_of
+from tests.api.rows import NOON, NOON_NS, a_request, insert, key_of
+from tests.assemble.otlp import body
+from tests.assemble.test_arrival import leg_alone
 
 SECOND = 10**9
 HOUR_FROM_NOON = Scope(NOON_NS, NOON_NS + 3600 * SECOND)
@@ -31,6 +35,15 @@ def ask(store: Store) -> Ask:
         return desk.ask(scope, Objectives()).settled
 
     return settled
+
+
+def _quiet(store: Store, assembler: Assembler) -> Desk:
+    def taken() -> int:
+        return assembler.progress().taken
+
+    return Desk(
+        store, lambda: store.last_sequence, taken, lambda: math.inf, lambda: math.inf, assembler.judged
+    )
 
 
 def _span_comes(store: Store, trace: str, seconds: float) -> None:
@@ -56,6 +69,68 @@ def test_nor_while_a_later_span_of_one_of_its_requests_is_not(ask: Ask, store: S
     insert(store, a_request(3590, name="long"))
     _span_comes(store, "trace long", 4000)
     assert not ask()
+
+
+def test_nor_while_a_span_of_its_second_trace_is_not(ask: Ask, store: Store) -> None:
+    insert(store, a_request(3590, name="both"))
+    store.insert(
+        "identity",
+        [[(NOON_NS + 3600 * SECOND) // SECOND // 600 * 600, 0, key_of("decode both"), key_of("both"), 1]],
+        ["bucket", "kind", "alias", "request_key", "version"],
+    )
+    _span_comes(store, "decode both", 4000)
+    assert not ask()
+
+
+@pytest.mark.parametrize(("seconds", "settled"), [(3602, False), (4000, True)])
+def test_nor_while_a_new_trace_may_be_a_leg_of_one_of_its_requests(
+    seconds: float, settled: bool, ask: Ask, store: Store
+) -> None:
+    """Where requests are of several traces, joined by their ids, the leg of one begins after the window."""
+    insert(store, a_request(3500, name="an earlier one", joined_by=["trace_id", "request_id"]))
+    _span_comes(store, "decode of the last one", seconds)
+    assert ask() is settled
+
+
+def test_nor_of_a_request_that_was_first_seen_by_a_later_leg(ask: Ask, store: Store) -> None:
+    insert(store, a_request(3590, name="long", first_bucket=NOON + timedelta(minutes=65)))
+    _span_comes(store, "trace long", 4000)
+    assert not ask()
+
+
+def test_nor_while_legs_wait_for_their_request_span(store: Store) -> None:
+    """They are read, and no row shows them: it will, though nothing more may come."""
+    now = time.time_ns()
+    store.insert_traces([body([leg_alone(7, now - 10 * SECOND)])])
+    assembler = Assembler(store, grace_s=3600, review_every_s=0)
+    assembler.catch_up()
+    scope = Scope(now - 60 * SECOND, now + SECOND)
+
+    desk = _quiet(store, assembler)
+    assert not desk.ask(scope, Objectives()).settled
+
+    assembler._grace_s = 0
+    assembler.catch_up()
+    assert desk.ask(scope, Objectives()).settled
+    assert store.query("SELECT count() FROM requests FINAL WHERE tombstone = 0") == [(1,)]
+
+
+def test_an_answer_is_not_remembered_over_what_time_alone_changed(store: Store) -> None:
+    judged = [0]
+    desk = Desk(store, lambda: 0, lambda: 0, lambda: math.inf, lambda: math.inf, lambda: judged[0])
+    first = desk.ask(HOUR_FROM_NOON, Objectives())
+    assert desk.ask(HOUR_FROM_NOON, Objectives()) is first
+    judged[0] += 1
+    assert desk.ask(HOUR_FROM_NOON, Objectives()) is not first
+
+
+@pytest.mark.parametrize(("ended_s_ago", "settled"), [(10, False), (30, True)])
+def test_what_other_collectors_hold_is_given_time_to_be_stored(
+    ended_s_ago: int, settled: bool, store: Store
+) -> None:
+    to_ns = time.time_ns() - ended_s_ago * SECOND
+    desk = Desk(store, lambda: 0, lambda: 0, lambda: math.inf, lambda: 8.0, behind_s=10.0)
+    assert desk.ask(Scope(to_ns - 60 * SECOND, to_ns), Objectives()).settled is settled
 
 
 @pytest.mark.parametrize(("after_s", "settled"), [(SETTLED_AFTER_S + 1, True), (SETTLED_AFTER_S - 1, False)])

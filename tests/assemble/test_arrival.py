@@ -328,3 +328,19 @@ def test_a_lease_that_ends_later_is_looked_at_again_then(store):
     assembler.step()
 
     assert [row["notes"] for row in of_trace(store, 95)] == [("no_request_span",)]
+
+
+def test_judging_again_leaves_requests_that_have_their_request_span_alone(store):
+    """A leg could stand for its request; in a trace with the request span it does not."""
+    now = time.time_ns() // MS * MS
+    root, *_ = native(97, now - 900_000 * MS)
+    leg = leg_alone(97, now - 900_000 * MS)
+    store.insert_traces([body([root, replace(leg, parent_id=root.span_id)])])
+    assembler = Assembler(store, grace_s=1, review_every_s=0)
+    assembler.catch_up()
+    before = assembler.judged()
+
+    assembler.catch_up()
+
+    assert assembler.judged() == before == 0
+    assert len(of_trace(store, 97)) == 1

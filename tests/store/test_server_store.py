@@ -2,6 +2,7 @@
 """Collectors that write to a server: the real HTTP client, against the endpoint's inserting variant."""
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from clickhouse_connect.driver.client import Client
 
 from collector.errors import ConfigError
 from collector.store.place import Embedded, Server, place_of
+from collector.store.server import SETTLE_S, ServerEngine
 from tests.paths import PROJECT
 
 COLLECTORS = ("alpha", "beta", "gamma")
@@ -82,6 +84,12 @@ def test_sequences_rise_above_what_others_used(written: dict[str, dict[str, obje
         assert sequences == sorted(set(sequences))
     stored = server.query("SELECT max(ingest_sequence) FROM ingest_log").result_rows[0][0]
     assert stored >= BATCHES
+
+
+def test_quiet_is_what_nobody_stored_for_not_what_this_process_did_not(server: Client, port: int) -> None:
+    reader = ServerEngine(Server("127.0.0.1", port))
+    assert 0 <= reader.quiet_s(server, math.inf) < 600
+    assert reader.behind_s > SETTLE_S
 
 
 def test_garbage_is_refused_before_it_is_sent_and_passwords_are_not_shown(

@@ -12,7 +12,9 @@ FROM
     FROM span_facts
     WHERE toStartOfMinute(toDateTime(intDiv(start_ns, 1000000000), 'UTC')) >= toDateTime({since:UInt32}, 'UTC')
     GROUP BY trace_id
-    HAVING max(root) = 2
+    -- one that has its request span is shown, but a trace of several requests may hold another's legs
+    HAVING max(root) = 2 AND (NOT max(root = 1) OR trace_id IN
+        (SELECT alias FROM identity WHERE kind = 0 AND rule = 'shared_trace' AND bucket >= toDateTime({since:UInt32}, 'UTC') - 600))
 )
 WHERE (last_ns < {rootless_before:Int64} OR (lease_end > 0 AND lease_end < {unread_before:Int64} AND NOT moved))
     AND trace_id NOT IN (SELECT trace_id FROM requests WHERE has(notes, 'no_request_span'))

@@ -38,7 +38,8 @@ def decode_crash(s: Situation, _: Attribution) -> Finding | None:
         served_before = bool((s.requests.start[s.requests.decode_worker == code] < _first(worker)).any())
         if down or (restarted and served_before):
             names.append(s.name(int(code)))
-    lost = int((s.transfers.freed_why == Freed.WORKER_LOST).sum())
+    t = s.transfers
+    lost = int(((t.freed_why == Freed.WORKER_LOST) & s.requests.inside[t.request]).sum())
     if not names and not lost:
         return None
     cut = int((s.of(s.requests.outcome) == Outcome.INTERRUPTED).sum())
