@@ -7,6 +7,7 @@ of numbers, and text. What is Nullable or LowCardinality is to be cast away in t
 
 import io
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,36 @@ _NUMBERS: Mapping[str, str] = {
 }  # fmt: skip
 
 
+class Answer(Protocol):
+    """Bytes as they come."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none at the end."""
+        ...
+
+
+class _OpenToItsEnd(io.RawIOBase):
+    """An answer over HTTP closes itself with its last byte, which a buffered reader takes for an error."""
+
+    def __init__(self, answer: Answer):
+        self._answer: Answer | None = answer
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        found = self._answer.read(len(buffer)) if self._answer else b""
+        if not found:
+            self._answer = None
+        buffer[: len(found)] = found
+        return len(found)
+
+
 class NativeReader:
     """Reads a Native answer to its end; the answer is never held as a whole."""
 
-    def __init__(self, stream: io.RawIOBase):
-        self._stream = io.BufferedReader(stream, 1 << 16)
+    def __init__(self, answer: Answer):
+        self._stream = io.BufferedReader(_OpenToItsEnd(answer), 1 << 16)
 
     def columns(self) -> dict[str, Column]:
         """Return all blocks joined, by column name; empty when the answer had no block at all.

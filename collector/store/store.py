@@ -1,6 +1,5 @@
 """One ClickHouse, embedded or a server, behind one small interface."""
 
-import io
 import math
 import os
 import threading
@@ -19,7 +18,7 @@ from collector.sql import read_sql
 from collector.store.embedded import EmbeddedEngine
 from collector.store.engine import Engine
 from collector.store.migrate import migrate
-from collector.store.native import Column, NativeReader
+from collector.store.native import Answer, Column, NativeReader
 from collector.store.otlp_body import METRICS, TRACES, OtlpKind, one_message
 from collector.store.place import Embedded, Server, place_of
 
@@ -129,7 +128,7 @@ class Store:
         """
         try:
             with self._client().raw_stream(sql, parameters=dict(params or {}), fmt="Native") as stream:
-                return NativeReader(cast(io.RawIOBase, stream)).columns()
+                return NativeReader(cast(Answer, stream)).columns()
         except (ClickHouseError, EOFError) as error:
             raise StoreError(f"query failed: {self._why(error)}") from error
 

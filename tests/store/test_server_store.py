@@ -12,9 +12,10 @@ import clickhouse_connect
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from collector.errors import ConfigError
+from collector.errors import ConfigError, StoreError
 from collector.store.place import Embedded, Server, place_of
 from collector.store.server import SETTLE_S, ServerEngine
+from collector.store.store import Store
 from tests.paths import PROJECT
 
 COLLECTORS = ("alpha", "beta", "gamma")
@@ -139,3 +140,19 @@ def test_what_is_no_place_is_refused_without_its_password(target: str) -> None:
     with pytest.raises(ConfigError, match=r"^store: ") as refusal:
         place_of(target.replace("://h", "://user:hidden@h"))
     assert "hidden" not in str(refusal.value)
+
+
+def test_columns_come_whole_over_http(port: int) -> None:
+    store = Store.open(f"clickhouse://127.0.0.1:{port}/default")
+    asked = (
+        "SELECT toUInt32(number) AS n, [n, n] AS pair, toString(number) AS text FROM numbers({count:UInt64})"
+    )
+    for count in (1, 200_000):
+        found = store.columns(asked, {"count": count})
+        assert found["n"].tolist() == list(range(count))
+        assert found["pair"].shape == (count, 2)
+        assert found["text"][-1] == str(count - 1)
+    assert not any(map(len, store.columns(asked, {"count": 0}).values()))
+    with pytest.raises(StoreError, match="query failed"):
+        store.columns("SELECT throwIf(number = 150000) AS n FROM numbers(200000)")
+    store.close()
