@@ -7,10 +7,13 @@ of numbers, and text. What is Nullable or LowCardinality is to be cast away in t
 
 import io
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Column = NDArray[np.generic]
 
@@ -38,11 +41,12 @@ class _OpenToItsEnd(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        found = self._answer.read(len(buffer)) if self._answer else b""
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        room = memoryview(buffer)
+        found = self._answer.read(len(room)) if self._answer else b""
         if not found:
             self._answer = None
-        buffer[: len(found)] = found
+        room[: len(found)] = found
         return len(found)
 
 

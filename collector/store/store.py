@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
+from urllib3.exceptions import HTTPError
 
 from collector.conventions import SENSITIVE_ATTRIBUTES
 from collector.errors import BadBody, StoreError
@@ -129,7 +130,8 @@ class Store:
         try:
             with self._client().raw_stream(sql, parameters=dict(params or {}), fmt="Native") as stream:
                 return NativeReader(cast(Answer, stream)).columns()
-        except (ClickHouseError, EOFError) as error:
+        except (ClickHouseError, HTTPError, EOFError) as error:
+            # a connection to a server may break off in the middle of an answer
             raise StoreError(f"query failed: {self._why(error)}") from error
 
     def command(self, sql: str, params: Mapping[str, Any] | None = None) -> object:
