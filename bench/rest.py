@@ -1,6 +1,6 @@
 """How long REST takes to answer: 100,000 requests over four hours, questions about one-hour windows.
 
-python -m bench.rest [--requests 100000] [--rounds 40]
+python -m bench.rest [--requests 100000] [--hours 4] [--rounds 40]
 """
 
 import argparse
@@ -24,7 +24,6 @@ from collector.settings import Address, Settings
 from collector.sql import read_sql
 from collector.store.store import Store
 
-HOURS = 4
 START = int(datetime(2026, 3, 2, 8, tzinfo=UTC).timestamp())
 HOUR = 3600
 OBJECTIVES = Objectives(
@@ -51,11 +50,12 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--hours", type=int, default=4, help="over which the requests are spread")
     parser.add_argument("--rounds", type=int, default=40)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         store = Store.open(Path(directory) / "store")
-        params = {"count": options.requests, "start": START, "seconds": HOURS * HOUR}
+        params = {"count": options.requests, "start": START, "seconds": options.hours * HOUR}
         store.command(read_sql(__file__, "rest_fill"), params)
         Minutes(store, lambda: OBJECTIVES, lambda: options.requests).catch_up()
         services = Services(
@@ -65,7 +65,7 @@ def main() -> None:
         server.start()
         try:
             print(
-                f"{options.requests:,} requests over {HOURS} h; windows of 1 h; {options.rounds} calls each"
+                f"{options.requests:,} requests over {options.hours} h; windows of 1 h; {options.rounds} calls each"
             )
             for name, call in CALLS.items():
                 print(_line(name, *_times(server.url, call, options)))
@@ -80,7 +80,7 @@ def _times(url: str, call: str, options: argparse.Namespace) -> tuple[list[float
     times = []
     cpu = 0.0
     for number in range(options.rounds + 3):
-        start = START + pick.randrange((HOURS - 1) * HOUR)
+        start = START + pick.randrange((options.hours - 1) * HOUR)
         window = f"from={start}&to={start + HOUR}"
         address = url + call.format(window=window, number=pick.randrange(options.requests))
         began = time.perf_counter()

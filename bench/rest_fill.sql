@@ -4,7 +4,7 @@ INSERT INTO requests (request_key, first_bucket, version, request_id, trace_id, 
     ttft_uncertainty_ns, tpot_ns, e2e_ns, exposed_ns, exposed_decode_ns, phase_ns, intervals, spans, joined_by)
 WITH
     sipHash64(number) AS noise,
-    {start:UInt32} * 1000000000 + intDiv(number * {seconds:UInt32} * 1000000000, {count:UInt32}) AS start_ns,
+    {start:UInt32} * 1000000000 + toUInt64(number * ({seconds:UInt32} * 1e9 / {count:UInt32})) AS start_ns,
     arrayMap(i -> toUInt64(1000000 + bitAnd(bitShiftRight(noise, i * 5), 31) * 8000000), range(8)) AS parts,
     toInt64(arraySum(parts)) AS ttft,
     toUInt32(16 + noise % 500) AS tokens,

@@ -1,9 +1,10 @@
 """Reads what verdicts are made from out of the store, as columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -39,6 +40,10 @@ COUNTERS = (
 )
 
 Raw = Mapping[str, np.ndarray]
+Rows = list[dict[str, Any]]
+Read = TypeVar("Read")
+_READERS = ThreadPoolExecutor(2, "verdict-read")
+"""Threads that keep their handles of a store: statements of every load share them."""
 
 
 class Columns(Protocol):
@@ -83,48 +88,76 @@ class Loaded:
     superseded: Raw
     """worker, since, until of prompts computed for attempts that were given up."""
     sources: Mapping[tuple[int, str], str]
-    """How timelines know a phase, by the system's code and the phase; empty where nothing missed."""
+    """How timelines know a phase, by the system's code and the phase."""
     usual_lease: Mapping[int, float] = field(default_factory=dict)
     """Seconds that a serving system keeps unread KV by default, by the code of its name: supplied."""
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
-    """Read the requests of a scope, and whatever shared the pools with them a while before and during it."""
+    """Read the requests of a scope, and whatever shared the pools with them a while before and during it.
+
+    What does not need the requests is read beside them: most of a short window's time is planning statements.
+    """
     since = context_from(store, scope)
     window = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
-    raw = store.columns(read_sql(__file__, "sql/requests"), {**window, **_only(scope), **objectives.params()})
-    requests = _requests(raw, scope.from_ns, objectives)
-    transfers = _transfers(
-        store.columns(read_sql(__file__, "sql/transfers"), window), requests, scope.from_ns
-    )
-    workers = _workers(store, window, scope.from_ns)
-    span = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
-    step = max(1_000_000_000, (scope.to_ns - since) // LEVEL_STEPS)
-    levels: Raw = {}
-    counted, seen, silent = _no_rows(), _no_rows(), _no_rows()
-    if store.rows(read_sql(__file__, "sql/any_signal"), window)[0]["found"]:
-        asked = {"origin_ns": scope.from_ns, "step_ns": step, "signals": list(SIGNALS)}
-        levels = store.columns(read_sql(__file__, "sql/levels"), {**span, **asked})
-        counted = store.rows(_signals_sql("increases"), {**span, "signals": list(COUNTERS)})
-        seen = store.rows(_signals_sql("histograms"), {**span, "metrics": []})
-        silent = store.rows(read_sql(__file__, "sql/silent"), span)
+    inside = {**window, "from_ns": scope.from_ns}
+    under_way: list[Future[Any]] = []
+
+    def beside(read: Callable[..., Read], *asked: Any) -> "Future[Read]":
+        under_way.append(_READERS.submit(read, *asked))
+        return under_way[-1]
+
+    try:
+        handed_off = beside(store.columns, read_sql(__file__, "sql/transfers"), window)
+        sources = beside(_sources, store, inside)
+        workers = beside(_workers, store, window, scope.from_ns)
+        nesting = beside(_nesting, store, inside)
+        signals = beside(_signals, store, window, scope.from_ns)
+        clocks = beside(store.rows, read_sql(__file__, "sql/clocks"), inside)
+        asked = {**window, **_only(scope), **objectives.params()}
+        requests = _requests(
+            store.columns(read_sql(__file__, "sql/requests"), asked), scope.from_ns, objectives
+        )
+        transfers = _transfers(handed_off.result(), requests, scope.from_ns)
+        codes, levels, counted, seen, silent = signals.result()
+        served = {*_codes(requests), *transfers.producer.tolist()}
+        return Loaded(
+            scope,
+            objectives,
+            scope.from_ns,
+            requests,
+            transfers,
+            workers.result(),
+            Readings(levels, {part: codes[part] for part in _PARTS}),
+            increases(counted),
+            histograms(seen),
+            _clocks(clocks.result(), served, workers.result()),
+            [Silent(**row) for row in silent],
+            nesting.result(),
+            _superseded(store, window, requests, scope.from_ns),
+            sources.result(),
+            {codes[name]: lease for name, lease in _USUAL_LEASES.items()},
+        )
+    finally:
+        # nothing may still read when a store is closed after an error
+        wait(under_way)
+
+
+def _signals(
+    store: Columns, window: Mapping[str, Any], origin_ns: int
+) -> tuple[dict[str, int], Raw, Rows, Rows, Rows]:
+    """Return codes of names, levels, counters, histograms and metrics that read nothing but 0."""
     codes = _codes_of(store, (*_PARTS, *_USUAL_LEASES))
-    return Loaded(
-        scope,
-        objectives,
-        scope.from_ns,
-        requests,
-        transfers,
-        workers,
-        Readings(levels, {part: codes[part] for part in _PARTS}),
-        increases(counted),
-        histograms(seen),
-        _clocks(store, scope, {*_codes(requests), *transfers.producer.tolist()}, workers),
-        [Silent(**row) for row in silent],
-        _nesting(store, {**window, "from_ns": scope.from_ns}),
-        _superseded(store, window, requests, scope.from_ns),
-        _sources(store, {**window, "from_ns": scope.from_ns}) if requests.missed.any() else {},
-        {codes[name]: lease for name, lease in _USUAL_LEASES.items()},
+    if not store.rows(read_sql(__file__, "sql/any_signal"), window)[0]["found"]:
+        return codes, {}, [], [], []
+    step = max(1_000_000_000, (window["to_ns"] - window["from_ns"]) // LEVEL_STEPS)
+    asked = {"origin_ns": origin_ns, "step_ns": step, "signals": list(SIGNALS)}
+    return (
+        codes,
+        store.columns(read_sql(__file__, "sql/levels"), {**window, **asked}),
+        store.rows(_signals_sql("increases"), {**window, "signals": list(COUNTERS)}),
+        store.rows(_signals_sql("histograms"), {**window, "metrics": []}),
+        store.rows(read_sql(__file__, "sql/silent"), window),
     )
 
 
@@ -139,10 +172,6 @@ def context_from(store: Columns, scope: Scope) -> int:
         if requests >= CONTEXT_REQUESTS and scope.from_ns - began >= CONTEXT_LIVES * lasted * 1e9:
             return max(since, began)
     return since
-
-
-def _no_rows() -> list[dict[str, Any]]:
-    return []
 
 
 def _signals_sql(name: str) -> str:
@@ -312,11 +341,8 @@ def _sources(store: Columns, window: Mapping[str, Any]) -> dict[tuple[int, str],
     return {(int(row["system"]), str(row["phase"])): str(row["source"]) for row in rows}
 
 
-def _clocks(
-    store: Columns, scope: Scope, codes: set[int], workers: Mapping[int, Worker]
-) -> list[ClockOffset]:
-    rows = store.rows(read_sql(__file__, "sql/clocks"), {"from_ns": scope.from_ns, "to_ns": scope.to_ns})
-    known = {worker.name for code, worker in workers.items() if code in codes}
+def _clocks(rows: Rows, served: set[int], workers: Mapping[int, Worker]) -> list[ClockOffset]:
+    known = {worker.name for code, worker in workers.items() if code in served}
     return [
         ClockOffset(**{**row, "contradictory": bool(row["contradictory"])})
         for row in rows
