@@ -45,11 +45,19 @@ class Server:
 
     def stored(self) -> int:
         """Spans that can be queried now."""
+        return self._says()[0]
+
+    def stored_bytes(self) -> int:
+        """Size on disk of the table of spans."""
+        return self._says()[1]
+
+    def _says(self) -> tuple[int, int]:
         assert self._storing.stdin
         assert self._storing.stdout
         self._storing.stdin.write("\n")
         self._storing.stdin.flush()
-        return int(self._storing.stdout.readline())
+        spans, size = self._storing.stdout.readline().split()
+        return int(spans), int(size)
 
     def cpu_s(self) -> float:
         """User and system time of all its processes."""
@@ -79,10 +87,11 @@ def _started(*command: str, environ: dict[str, str] | None = None) -> Iterator["
 
 
 @contextmanager
-def _ours(role: str) -> Iterator[Server]:
+def ours(role: str, *options: str) -> Iterator[Server]:
+    """One of `bench.ingest_servers` on a directory of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="pdscope-bench-") as directory,
-        _started(sys.executable, "-m", "bench.ingest_servers", role, directory) as process,
+        _started(sys.executable, "-m", "bench.ingest_servers", role, directory, *options) as process,
     ):
         assert process.stdout
         yield Server(int(process.stdout.readline()), process)
@@ -92,7 +101,7 @@ def _ours(role: str) -> Iterator[Server]:
 def _rotel() -> Iterator[Server]:
     agent = Path(str(find_spec("rotel").submodule_search_locations[0])) / "rotel-agent"  # type: ignore[union-attr,index]
     port, http = _free_port(), _free_port()
-    with _ours("receiver") as receiver:
+    with ours("receiver") as receiver:
         settings = {
             "ROTEL_OTLP_GRPC_ENDPOINT": f"127.0.0.1:{port}",
             "ROTEL_OTLP_HTTP_ENDPOINT": f"127.0.0.1:{http}",
@@ -150,7 +159,7 @@ def measure(server: Server, exports: int, spans: int) -> Result:
         assert sender.stdout
         sender.stdout.readline()
         before = server.stored()
-        _settle(server)
+        settle(server)
         cpu, began = server.cpu_s(), time.perf_counter()
         sender.stdin.write("\n")
         sender.stdin.flush()
@@ -169,7 +178,8 @@ def measure(server: Server, exports: int, spans: int) -> Result:
         )
 
 
-def _settle(server: Server) -> None:
+def settle(server: Server) -> None:
+    """Wait until merges are done."""
     for _ in range(40):
         before = server.cpu_s()
         time.sleep(0.25)
@@ -208,7 +218,7 @@ def main() -> None:
     if options.client_of:
         client(*options.client_of)
         return
-    servers = {"pdscope": lambda: _ours("pdscope"), "python loop": lambda: _ours("loop")}
+    servers = {"pdscope": lambda: ours("pdscope"), "python loop": lambda: ours("loop")}
     if find_spec("rotel"):
         servers["rotel + store"] = _rotel
     for size in map(int, options.sizes.split(",")):

@@ -1,7 +1,7 @@
 """Servers for bench/ingest.py, one process each: `ROLE DIRECTORY`. They print their port; on a line of input
-they print how many spans can be queried.
+they print how many spans can be queried, and the bytes of their table.
 
-    pdscope   both listeners, journal on, embedded store
+    pdscope   both listeners, journal on, embedded store; a number after it: so many tenants with tokens
     loop      OTLP/gRPC, each span to a row in a Python loop, 20 exports an insert, the same table
     receiver  a ClickHouse over HTTP that takes RowBinary into the table of the OpenTelemetry exporter
 """
@@ -23,8 +23,10 @@ from prometheus_client import CollectorRegistry
 from bench.ingest_traces import COLUMNS, rows_by_python_loop
 from collector.journal import Journal, JournalLimits
 from collector.receive import OtlpReceiver, ReceiveSettings
+from collector.receive.access import Access
 from collector.receive.grpc_listener import TRACE_SERVICE
 from collector.store import Store
+from collector.tokens import Grant, Right, Tokens, digest_of
 
 OTEL_TRACES = """
 CREATE TABLE otel_traces (
@@ -47,11 +49,21 @@ ORDER BY (ServiceName, SpanName, toDateTime(Timestamp), TraceId)
 """
 
 
-def pdscope(directory: str) -> tuple[int, Store]:
+def token_of(tenant: int) -> bytes:
+    """The token that its exports bear."""
+    return b"token-of-tenant-%d" % tenant
+
+
+def pdscope(directory: str, tenants: int = 0) -> tuple[int, Store]:
     store = Store.open(directory)
     journal = Journal(Path(directory) / "journal", JournalLimits())
     settings = ReceiveSettings("127.0.0.1:0", "127.0.0.1:0", own_span_ratio=0)
-    receiver = OtlpReceiver(store, settings, CollectorRegistry(), journal)
+    # without a tenant anyone may send; with some, whoever has the token of one
+    grants = [
+        Grant(digest_of(token_of(number)), Right.INGEST, f"tenant-{number}") for number in range(tenants)
+    ]
+    access = Access(Tokens(grants=grants))
+    receiver = OtlpReceiver(store, settings, CollectorRegistry(), journal, access)
     receiver.start()
     return receiver.grpc_port, store
 
@@ -153,15 +165,16 @@ def receiver(directory: str) -> tuple[int, str]:
     return server.server_address[1], directory
 
 
-def main(role: str, directory: str) -> None:
-    port, store = {"pdscope": pdscope, "loop": loop, "receiver": receiver}[role](directory)
+def main(role: str, directory: str, *options: str) -> None:
+    roles = {"pdscope": pdscope, "loop": loop, "receiver": receiver}
+    port, store = roles[role](directory, *map(int, options))  # type: ignore[operator]
     print(port, flush=True)
     for _ in sys.stdin:
-        if isinstance(store, Store):
-            count = store.query("SELECT count() FROM spans")[0][0]
-        else:
-            count = _client(store).query("SELECT count() FROM otel_traces").result_rows[0][0]
-        print(count, flush=True)
+        table = "spans" if isinstance(store, Store) else "otel_traces"
+        query = store.query if isinstance(store, Store) else lambda sql: _client(store).query(sql).result_rows  # type: ignore[misc]
+        count = query(f"SELECT count() FROM {table}")[0][0]
+        size = query(f"SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND table = '{table}'")[0][0]
+        print(count, size, flush=True)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,8 @@ def main() -> None:
         server.start()
         try:
             print(
-                f"{options.requests:,} requests over {options.hours} h; windows of 1 h; {options.rounds} calls each"
+                f"{options.requests:,} requests over {options.hours} h; windows of 1 h; "
+                f"{options.rounds} calls each"
             )
             for name, call in CALLS.items():
                 print(_line(name, *_times(server.url, call, options)))
