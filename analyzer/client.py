@@ -33,6 +33,8 @@ class Refused(CommandError):
         self.status = status
         self.code = code
         self.field = field
+        if status == 400:  # an option of the command, passed on
+            self.exit_code = 2
 
 
 class Client:

@@ -14,11 +14,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from analyzer.cli.errors import CommandError
 from analyzer.cli.process import Process
 from analyzer.client import Client
 from analyzer.demo.scenarios.catalogue import SCENARIOS, Scenario
 from analyzer.demo.scenarios.player import MODEL, Player
+from collector.errors import ConfigError
 from collector.settings import Settings
 
 _ANSWER_S = 60.0
@@ -28,9 +28,9 @@ _ROOM_FOR_CAUSE = 110
 
 
 def named(name: str) -> Scenario:
-    """The scenario of that name. Raises CommandError."""
+    """The scenario of that name. Raises ConfigError."""
     if name not in SCENARIOS:
-        raise CommandError(f"--scenario: {name!r} is none of {', '.join(SCENARIOS)}")
+        raise ConfigError(f"--scenario: {name!r} is none of {', '.join(SCENARIOS)}")
     return SCENARIOS[name]
 
 

@@ -60,7 +60,9 @@ def _import_all(client: Any, files: list[Path], quiet: bool) -> list[dict[str, A
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
+    console = Console(stderr=True)
+    disable = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=disable) as progress:
         task = progress.add_task("importing", total=sum(path.stat().st_size for path in files))
         return [_import_one(client, path, lambda sent: progress.advance(task, sent)) for path in files]
 

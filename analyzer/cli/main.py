@@ -60,7 +60,7 @@ def main() -> None:
     try:
         app()
     except CommandError as error:
-        _fail(error, 1)
+        _fail(error, error.exit_code)
     except CollectorError as error:
         _fail(error, 2)
     except BrokenPipeError:

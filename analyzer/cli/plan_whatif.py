@@ -107,6 +107,9 @@ def whatif(
             raise typer.BadParameter(f"give --from or --trace without {context.invoked_subcommand}")
         return
     if from_ is None and to is None and trace is None:
+        sources = [context.get_parameter_source(name) for name in context.params]
+        if any(source is not None and source.name == "COMMANDLINE" for source in sources):
+            raise typer.BadParameter("what traffic? give --from and --to of stored requests, or --trace")
         print(context.get_help())
         raise typer.Exit
     grid: dict[str, Any] = {

@@ -12,7 +12,6 @@ import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from analyzer.cli.errors import CommandError
 from analyzer.cli.options import ApiOption, JsonOption, TokenOption, settings_of
 from analyzer.plan.errors import PlanError
 from analyzer.plan.outcome import Objective
@@ -22,6 +21,7 @@ from analyzer.replay.errors import ReplayError
 from analyzer.replay.prompts import Lengths
 from analyzer.replay.report import benchmark
 from analyzer.replay.schedule import Schedule, of_requests, of_trace
+from collector.errors import ConfigError
 from collector.tap.settings import parse_upstream
 
 INTERRUPTED = 130
@@ -92,9 +92,9 @@ def replay(
     try:
         address = Target(parse_upstream(target), model, path, endpoint_token, force_output, timeout)
         if lengths not in ("words", "ids"):
-            raise CommandError(f"--lengths: {lengths!r} is neither words nor ids")
+            raise ConfigError(f"--lengths: {lengths!r} is neither words nor ids")
         if (trace is None) is not store:
-            raise CommandError("--trace FILE or --store: give one of them")
+            raise ConfigError("--trace FILE or --store: give one of them")
         plan = _plan(diff) if diff else None
         if trace is not None:
             schedule = of_trace(trace, first, requests)
@@ -113,7 +113,7 @@ def replay(
         compared = print_diff(plan, made, scenario, json) if plan else None
         print_benchmark(made, compared, json)
     except (PlanError, ReplayError) as error:
-        raise CommandError(str(error)) from error
+        raise ConfigError(str(error)) from error
     raise typer.Exit(0 if made["complete"] else INTERRUPTED)
 
 
@@ -173,7 +173,7 @@ async def _replay(
 
 
 def _plan(path: Path) -> Any:
-    """The planning receipt in a file. Raises CommandError naming the file and the field."""
+    """The planning receipt in a file. Raises ConfigError naming the file and the field."""
     from pydantic import ValidationError
 
     from analyzer.plan.receipt_model import Receipt
@@ -181,15 +181,15 @@ def _plan(path: Path) -> Any:
     try:
         return Receipt.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise CommandError(f"--diff {path}: cannot be read: {error.strerror}") from error
+        raise ConfigError(f"--diff {path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise CommandError(f"--diff {path}: {place}: {first['msg']}; expected a plan's receipt") from error
+        raise ConfigError(f"--diff {path}: {place}: {first['msg']}; expected a plan's receipt") from error
 
 
 def _write(path: Path, made: dict[str, Any]) -> None:
     try:
         path.write_text(json_module.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"--receipt {path}: cannot be written: {error.strerror}") from error
+        raise ConfigError(f"--receipt {path}: cannot be written: {error.strerror}") from error

@@ -25,7 +25,7 @@ def test_the_list_names_every_scenario_and_its_cause() -> None:
 def test_an_unknown_scenario_is_one_line_that_names_the_known_ones() -> None:
     refused = pdscope("demo", "--scenario", "no-such")
 
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "'no-such' is none of healthy, prefill-starved" in refused.stderr
     assert refused.stderr.count("\n") == 1
 

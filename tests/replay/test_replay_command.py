@@ -200,7 +200,7 @@ def test_what_cannot_be_replayed_is_one_line(
 ) -> None:
     ran = pdscope("replay", "--target", stand.tap, "--model", "m", *options)
 
-    assert ran.returncode == 1
+    assert ran.returncode == 2
     assert words in ran.stderr
     assert "Traceback" not in ran.stderr
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_replayed_is_one_line(
 def test_an_endpoint_that_is_not_there_is_named() -> None:
     ran = pdscope("replay", "--target", "http://127.0.0.1:9", "--model", "m", "--trace", AZURE)
 
-    assert ran.returncode == 1
+    assert ran.returncode == 2
     assert "http://127.0.0.1:9/v1/chat/completions: a probe of 64 tokens ended as error" in ran.stderr
 
 
