@@ -63,12 +63,16 @@ def page(
 def matching(store: Rows, objectives: Objectives, request_id: str, tenant: str = "") -> list[Row]:
     """Requests that bear the id as key, request id, client request id or trace id; a key matches alone.
 
+    What no request bears itself may be the trace or the request id of one of its legs.
+
     tenant: whose requests alone; empty: everyone's.
     """
     hex_id = request_id.lower() if _HEX_ID.fullmatch(request_id.lower()) else _NO_ID
     params: dict[str, Any] = {"id": request_id, "hex_id": hex_id, "tenant": tenant, "limit": MAX_MATCHES}
     found = store.rows(read_sql(__file__, "requests_match"), params)
     found = [row for row in found if row["by_key"]] or found
+    if not found:
+        found = store.rows(read_sql(__file__, "requests_of_leg"), params)
     if not found:
         return []
     params = {**EVERYTHING.params(), **objectives.params(), **_keys(found)}

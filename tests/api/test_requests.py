@@ -1,12 +1,18 @@
 """Listing requests and finding one."""
 
+from dataclasses import replace
+
 import httpx
 
+from analyzer.assemble.assembler import Assembler
 from analyzer.slo.objectives import Objective, Objectives
 from collector.phases import TTFT_PARTS
 from collector.store.store import Store
 from tests.api.conftest import MakeClient
 from tests.api.rows import NOON_NS, a_request, insert, key_of
+from tests.assemble.otlp import body
+from tests.assemble.test_arrival import native
+from tests.assemble.test_identity_in_store import leg
 
 WINDOW = {"from": "2026-03-02T12:00:00Z", "to": "2026-03-02T13:00:00Z"}
 CONTRACT = {
@@ -146,6 +152,17 @@ def test_one_request_is_found_by_any_of_its_ids(store: Store, client: httpx.Clie
     for id_ in (key, key.upper(), key_of("trace r").hex(), "r", "mine%2F1"):
         answer = client.get(f"/api/v1/requests/{id_}")
         assert (answer.status_code, answer.json().get("key")) == (200, key), id_
+
+
+def test_a_request_is_found_by_the_ids_of_its_legs(store: Store, client: httpx.Client) -> None:
+    root, queue, compute = native(700, name="the-routers")
+    bridge = replace(queue, attributes={**queue.attributes, "pd.request.id": "the-engines"})
+    leg_alone = leg(compute, 2, "the-engines")
+    store.insert_traces([body([root, bridge, leg_alone])])
+    Assembler(store).catch_up()
+    known = ("the-routers", "the-engines", root.trace_id.hex(), leg_alone.trace_id.hex())
+    keys = {client.get(f"/api/v1/requests/{id_}").json()["key"] for id_ in known}
+    assert len(keys) == 1
 
 
 def test_several_requests_of_one_id_are_listed(store: Store, client: httpx.Client) -> None:
