@@ -1,6 +1,7 @@
 """The gate on a real store: deployments are played into it, the command is run as CI would run it."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from analyzer.gate.checklist import LINES
 from tests.gate.deployments import BASELINE, CANDIDATE, DELAYED, LEAKING, receipt, tell
@@ -265,3 +267,21 @@ def test_a_file_that_cannot_be_read_is_one_line(played: Played, tmp_path: Path) 
         assert ran.returncode == 2
         assert words in ran.stderr
         assert ran.stderr.count("\n") == 1
+
+
+def test_what_is_still_under_way_is_not_settled(played: Played) -> None:
+    _, before = played.gate("disaggregated")
+    assert before["settled"] is True
+    export = ExportTraceServiceRequest()
+    span = export.resource_spans.add().scope_spans.add().spans.add()
+    span.trace_id, span.span_id, span.parent_span_id = b"a leg of somehow", b"the-leg-", b"its-root"
+    span.name = "pd.prefill_queue"
+    span.end_time_unix_nano = time.time_ns()
+    span.start_time_unix_nano = span.end_time_unix_nano - 10**9
+    header = {"Content-Type": "application/x-protobuf"}
+    sent = httpx.post(
+        f"{played.server.otlp_http}/v1/traces", content=export.SerializeToString(), headers=header
+    )
+    assert sent.status_code == 200
+    _, after = played.gate("disaggregated")
+    assert after["settled"] is False
