@@ -43,6 +43,12 @@ CALLS = {
     "/requests slowest missed": "/api/v1/requests?{window}&order=slowest&missed=true",
     "/requests/{id}": "/api/v1/requests/request-{number}",
     "/diagnosis": "/api/v1/diagnosis?{window}",
+    "/attribution": "/api/v1/attribution?{window}",
+    "/pools": "/api/v1/pools?{window}",
+    "/transfers": "/api/v1/transfers?{window}",
+    "/kv/orphans": "/api/v1/kv/orphans?{window}",
+    "/workload": "/api/v1/workload?{window}",
+    "/telemetry": "/api/v1/telemetry?{window}",
 }
 
 
