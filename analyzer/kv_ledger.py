@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 
 from analyzer.occupancy import Occupancy
-from analyzer.verdict.tables import Codes, Flags, Floats, Freed, Requests, Status, Transfers
+from analyzer.verdict.tables import Codes, Flags, Floats, Freed, Outcome, Requests, Status, Transfers
 
 
 class State(IntEnum):
@@ -181,19 +181,25 @@ def _prefill_side(t: Transfers, read: Flags, limit: float, horizon: float) -> _S
 def _decode_side(t: Transfers, requests: Requests, read: Flags, limit: float, horizon: float) -> _Side:
     """Room that decode set aside: never filled once it was given back, its request ended, or it waited past
     the limit.
+
+    Where KV was offered it could have been filled: a request that was answered after all, or stood in
+    decode's queue until its deadline, holds nothing once it left.
     """
     row = np.flatnonzero(np.isfinite(t.reserved) & (t.consumer != 0))
     gone = t.given_back_why[row] != Freed.NO
     since = t.reserved[row]
     waited = horizon - since > limit
     over = np.isfinite(t.reserved_until[row]) & np.isfinite(requests.lasted[t.request[row]])
+    served = requests.answered | (requests.outcome == Outcome.TIMEOUT)
+    left = over & ~gone & np.isfinite(t.published[row]) & served[t.request[row]]
     until = np.where(gone, np.maximum(t.given_back[row], since), horizon)
     state = np.select(
-        [read[row], gone | waited | over],
-        [State.IMPORTED, State.NEVER_FILLED],
+        [read[row], left, gone | waited | over],
+        [State.IMPORTED, State.RELEASED, State.NEVER_FILLED],
         State.OPEN,
     )
-    until = np.where(state == State.IMPORTED, np.fmax(t.reserved_until[row], since), until)
+    done = np.isin(state, (State.IMPORTED, State.RELEASED))
+    until = np.where(done, np.fmax(t.reserved_until[row], since), until)
     tokens = np.where(np.isfinite(t.reserved_tokens[row]), t.reserved_tokens[row], t.tokens[row])
     size = np.where(np.isfinite(t.reserved_bytes[row]), t.reserved_bytes[row], t.bytes[row])
     return row, t.consumer[row], state, since, until, tokens, size

@@ -22,6 +22,8 @@ STEPS_OF_ROOM = 3.0
 """A shorter wait than so many steps is being taken in, not waiting for room."""
 ALIVE_LEAST = 0.6
 """Share of a full cache that running requests must hold for decode itself to be what is short."""
+ALIVE_STREAMS = 0.5
+"""Share of what decode took out of its queue that must stream: else hand-offs under way hold its room."""
 LONG_WAIT_STEPS = 20.0
 """A hand-over's control path takes a few steps; a wait of more, with others waiting too, is for room."""
 
@@ -75,6 +77,15 @@ class Pools:
     def decode_running(self) -> Occupancy:
         """Streams of each decode worker."""
         return Occupancy(self.requests.decode_worker, *self.streams)
+
+    @cached_property
+    def decode_taken(self) -> Occupancy:
+        """What each decode worker took out of its queue: streams, and requests whose KV is on its way."""
+        r = self.requests
+        began, ended = self.streams
+        fetched = np.where(r.began("kv_transfer") >= r.ended("decode_queue"), r.began("kv_transfer"), np.nan)
+        ended = np.where(np.isfinite(ended), ended, r.ended("kv_transfer"))
+        return Occupancy(r.decode_worker, np.fmin(began, fetched), ended)
 
     @cached_property
     def streams(self) -> tuple[Floats, Floats]:
@@ -214,7 +225,10 @@ class Pools:
         known = np.isfinite(used) | np.isfinite(running)
         others = self.decode_waiting.mean(workers, since, until) - 1.0
         long_line = until - since > max(0.25, LONG_WAIT_STEPS * self.step_time)
-        in_line = long_line & (others >= 1.0) & (derived >= np.maximum(1.0, ALIVE_LEAST * peak))
+        taken = self.decode_taken.mean(workers, since, until)
+        alive = taken >= np.maximum(1.0, ALIVE_LEAST * _peaks(self.decode_taken, workers))
+        alive &= derived >= ALIVE_STREAMS * taken
+        in_line = long_line & (others >= 1.0) & alive
         said = by_kv | by_slots | in_line
         return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known
 

@@ -22,6 +22,8 @@ POOL_CAUSES = (
 PREFILL_UNSEEN = 0.75
 """Factor where waits for prefill are not traced: that it was short as well cannot be excluded."""
 MOSTLY = 0.5
+CLEAR_COUNTS = 1.25
+"""A cause that leads its rival by 80 % of its own share stands out as far as one can."""
 
 
 def confidence_of(s: Situation, found: Attribution, cause: Cause, rule: Rule | None) -> float:
@@ -37,7 +39,7 @@ def confidence_of(s: Situation, found: Attribution, cause: Cause, rule: Rule | N
     clear = np.clip((own - rival) / own, 0.0, 1.0) if own > 0 else 0.0
     many = len(s.rows)
     enough = 1.0 if many >= 10 else 0.85 + 0.015 * many
-    return round(float(base * (0.55 + 0.45 * min(1.0, 1.5 * clear)) * enough), 3)
+    return round(float(base * (0.55 + 0.45 * min(1.0, CLEAR_COUNTS * clear)) * enough), 3)
 
 
 def _prefill_unseen(s: Situation) -> bool:

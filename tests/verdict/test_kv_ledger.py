@@ -70,6 +70,25 @@ def test_the_consumers_side(given_: dict[str, float], expected: str) -> None:
     assert states(world) == [(True, expected)]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "offered", "expected"),
+    [
+        # it stood in decode's queue until its deadline, or was answered by other means: it holds no room
+        (Outcome.TIMEOUT, 1.0, "RELEASED"),
+        (Outcome.OK, 1.0, "RELEASED"),
+        # nobody says that a departed client's room was given back; and what was not offered can't be filled
+        (Outcome.CANCELLED, 1.0, "NEVER_FILLED"),
+        (Outcome.TIMEOUT, NAN, "NEVER_FILLED"),
+    ],
+)
+def test_room_that_could_have_been_filled(outcome: Outcome, offered: float, expected: str) -> None:
+    world = World()
+    owner = world.request(0.0, {"prefill_compute": 0.3}, lasted=30.0, outcome=outcome)
+    freed = {} if np.isnan(offered) else {"freed": 30.0, "freed_why": Freed.CANCELLED}
+    world.hand_off(owner, published=offered, reserved=1.5, reserved_until=30.0, **freed)
+    assert states(world)[-1] == (True, expected)
+
+
 def test_a_hand_off_is_open_until_the_longer_of_lease_and_request_time() -> None:
     world = World()
     world.hand_off(a_request(world), published=100.0, lease_end=160.0)

@@ -102,7 +102,8 @@ def never_filled(s: Situation) -> Floats:
     if not np.isfinite(s.requests.began("prefill_queue")).any():
         return np.zeros(len(s.rows))
     own = np.zeros(len(s.requests), bool)
-    own[s.transfers.request[s.ledger.transfer[s.ledger.orphan & s.ledger.on_decode]]] = True
+    held = s.ledger.transfer[s.ledger.orphan & s.ledger.on_decode]
+    own[s.transfers.request[held[~np.isfinite(s.transfers.published[held])]]] = True
     queued = s.exposed[:, PART["prefill_queue"]] > 0.5 * np.nan_to_num(s.of(s.requests.lasted))
     return where(s.failed & own[s.rows] & ~queued)
 

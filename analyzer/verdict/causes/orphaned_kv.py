@@ -10,7 +10,7 @@ import numpy as np
 
 from analyzer.kv_ledger import State
 from analyzer.pools import FULL_KV, LONG_WAIT_STEPS
-from analyzer.verdict.causes.pool_state import prefill_idle
+from analyzer.verdict.causes.pool_state import decode_is_full, prefill_idle
 from analyzer.verdict.evidence import Evidence, count, median, number
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
@@ -93,7 +93,8 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
 def still(s: Situation, on_decode: bool) -> Flags:
     """Whether nothing but room can be what the request waited for: it waited long beside idle computing."""
     if not on_decode:
-        return prefill_idle(s)
+        # where decode is full as well, room there may be what prefill waits for
+        return prefill_idle(s) & ~decode_is_full(s)
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode_queue"))
     long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
     return (prefill_idle(s) | long_wait) & ~live_is_most(s)
@@ -106,8 +107,8 @@ def live_is_most(s: Situation) -> Flags:
     phases = [s.wait(phase) for phase in ("prefill_queue", "decode_queue")]
     since = np.nan_to_num(np.fmin(phases[0][0], phases[1][0]))
     until = np.nan_to_num(np.fmax(phases[0][1], phases[1][1]))
-    running = s.pools.decode_running.mean(s.decode_worker, since, until)
-    most = np.array([s.pools.decode_running.peak(int(code), 0.0) for code in s.decode_worker.tolist()])
+    running = s.pools.decode_taken.mean(s.decode_worker, since, until)
+    most = np.array([s.pools.decode_taken.peak(int(code), 0.0) for code in s.decode_worker.tolist()])
     return running >= LIVE_SHARE * np.maximum(most, 1.0) if len(most) else np.zeros(0, bool)
 
 
