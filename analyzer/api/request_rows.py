@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.api.errors import BadParameter
+from analyzer.beside import beside
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.rows import Rows
 from analyzer.slo.scope import EVERYTHING, Scope
@@ -51,13 +52,14 @@ def page(
     """Read up to `limit` requests after `cursor`. Raises BadParameter for a cursor not of this order."""
     after_value, after_key = read_cursor(cursor, filter_.order) if cursor else FIRST
     params = {**scope.params(), **objectives.params(), **filter_.params()}
-    total = store.rows(read_sql(__file__, "requests_count"), params)[0]["total"]
-    params |= {"after_value": after_value, "after_key": after_key, "limit": limit + 1}
-    found = store.rows(read_sql(__file__, "requests_page"), params)
+    of_page = {"after_value": after_value, "after_key": after_key, "limit": limit + 1}
+    with beside() as reads:
+        counted = reads(store.rows, read_sql(__file__, "requests_count"), params)
+        found = store.rows(read_sql(__file__, "requests_page"), params | of_page)
     more = len(found) > limit
     shown = found[:limit]
     next_cursor = write_cursor(filter_.order, shown[-1]["position"], shown[-1]["key"]) if more else None
-    return Page(facts(store, shown), next_cursor, total)
+    return Page(facts(store, shown), next_cursor, counted.result()[0]["total"])
 
 
 def matching(store: Rows, objectives: Objectives, request_id: str, tenant: str = "") -> list[Row]:
@@ -76,7 +78,10 @@ def matching(store: Rows, objectives: Objectives, request_id: str, tenant: str =
     if not found:
         return []
     params = {**EVERYTHING.params(), **objectives.params(), **_keys(found)}
-    return facts(store, store.rows(read_sql(__file__, "requests_judged"), params))
+    with beside() as reads:
+        told = reads(store.rows, read_sql(__file__, "requests_by_key"), _keys(found))
+        judged = store.rows(read_sql(__file__, "requests_judged"), params)
+    return _joined(judged, told.result())
 
 
 def timeline(store: Rows, row: Row) -> Row:
@@ -89,8 +94,11 @@ def facts(store: Rows, judged: Sequence[Row]) -> list[Row]:
     """Join judged rows, in their order, with what the table says of them."""
     if not judged:
         return []
-    found = store.rows(read_sql(__file__, "requests_by_key"), _keys(judged))
-    facts = {row["key"]: row for row in found}
+    return _joined(judged, store.rows(read_sql(__file__, "requests_by_key"), _keys(judged)))
+
+
+def _joined(judged: Sequence[Row], told: Sequence[Row]) -> list[Row]:
+    facts = {row["key"]: row for row in told}
     return [{**row, **facts[row["key"]]} for row in judged if row["key"] in facts]
 
 

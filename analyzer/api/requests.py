@@ -11,6 +11,7 @@ from analyzer.api.errors import BadParameter, NotFound
 from analyzer.api.models import RequestDetailModel, RequestsModel
 from analyzer.api.parameters import Asked, Asking, Provided
 from analyzer.api.request_rows import Filter
+from analyzer.beside import beside
 from analyzer.verdict.desk import FRESH_S
 from analyzer.verdict.quoted import of_one
 from analyzer.verdict.vocabulary import Cause
@@ -78,8 +79,10 @@ def one_request(
     if not rows:
         raise NotFound(f"no request with key, request id, client request id or trace id {id_[:128]!r}", "id")
     if len(rows) == 1:
-        verdict, clocks = request_causes.verdict(services.store, services.desk, asked.objectives, rows[0])
-        row = request_rows.timeline(services.store, rows[0])
+        with beside() as reads:
+            told = reads(request_rows.timeline, services.store, rows[0])
+            verdict, clocks = request_causes.verdict(services.store, services.desk, asked.objectives, rows[0])
+        row = told.result()
         if verdict:
             verdict = replace(verdict, evidence=of_one(verdict.evidence, row["intervals"]))
         return request_shape.detail(row, asked.objectives, verdict, clocks)

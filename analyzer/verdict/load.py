@@ -1,13 +1,13 @@
 """Reads what verdicts are made from out of the store, as columns."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
+from analyzer.beside import beside
 from analyzer.signals import histograms, increases
 from analyzer.signals.counters import Increase
 from analyzer.signals.histograms import HistogramSummary
@@ -41,9 +41,6 @@ COUNTERS = (
 
 Raw = Mapping[str, np.ndarray]
 Rows = list[dict[str, Any]]
-Read = TypeVar("Read")
-_READERS = ThreadPoolExecutor(2, "verdict-read")
-"""Threads that keep their handles of a store: statements of every load share them."""
 
 
 class Columns(Protocol):
@@ -94,53 +91,40 @@ class Loaded:
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
-    """Read the requests of a scope, and whatever shared the pools with them a while before and during it.
-
-    What does not need the requests is read beside them: most of a short window's time is planning statements.
-    """
+    """Read the requests of a scope, and whatever shared the pools with them a while before and during it."""
     since = context_from(store, scope)
     window = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
     inside = {**window, "from_ns": scope.from_ns}
-    under_way: list[Future[Any]] = []
-
-    def beside(read: Callable[..., Read], *asked: Any) -> "Future[Read]":
-        under_way.append(_READERS.submit(read, *asked))
-        return under_way[-1]
-
-    try:
-        handed_off = beside(store.columns, read_sql(__file__, "sql/transfers"), window)
-        sources = beside(_sources, store, inside)
-        workers = beside(_workers, store, window, scope.from_ns)
-        nesting = beside(_nesting, store, inside)
-        signals = beside(_signals, store, window, scope.from_ns)
-        clocks = beside(store.rows, read_sql(__file__, "sql/clocks"), inside)
+    with beside() as reads:
+        handed_off = reads(store.columns, read_sql(__file__, "sql/transfers"), window)
+        sources = reads(_sources, store, inside)
+        workers = reads(_workers, store, window, scope.from_ns)
+        nesting = reads(_nesting, store, inside)
+        signals = reads(_signals, store, window, scope.from_ns)
+        clocks = reads(store.rows, read_sql(__file__, "sql/clocks"), inside)
         asked = {**window, **_only(scope), **objectives.params()}
-        requests = _requests(
-            store.columns(read_sql(__file__, "sql/requests"), asked), scope.from_ns, objectives
-        )
-        transfers = _transfers(handed_off.result(), requests, scope.from_ns)
-        codes, levels, counted, seen, silent = signals.result()
-        served = {*_codes(requests), *transfers.producer.tolist()}
-        return Loaded(
-            scope,
-            objectives,
-            scope.from_ns,
-            requests,
-            transfers,
-            workers.result(),
-            Readings(levels, {part: codes[part] for part in _PARTS}),
-            increases(counted),
-            histograms(seen),
-            _clocks(clocks.result(), served, workers.result()),
-            [Silent(**row) for row in silent],
-            nesting.result(),
-            _superseded(store, window, requests, scope.from_ns),
-            sources.result(),
-            {codes[name]: lease for name, lease in _USUAL_LEASES.items()},
-        )
-    finally:
-        # nothing may still read when a store is closed after an error
-        wait(under_way)
+        raw = store.columns(read_sql(__file__, "sql/requests"), asked)
+    requests = _requests(raw, scope.from_ns, objectives)
+    transfers = _transfers(handed_off.result(), requests, scope.from_ns)
+    codes, levels, counted, seen, silent = signals.result()
+    served = {*_codes(requests), *transfers.producer.tolist()}
+    return Loaded(
+        scope,
+        objectives,
+        scope.from_ns,
+        requests,
+        transfers,
+        workers.result(),
+        Readings(levels, {part: codes[part] for part in _PARTS}),
+        increases(counted),
+        histograms(seen),
+        _clocks(clocks.result(), served, workers.result()),
+        [Silent(**row) for row in silent],
+        nesting.result(),
+        _superseded(store, window, requests, scope.from_ns),
+        sources.result(),
+        {codes[name]: lease for name, lease in _USUAL_LEASES.items()},
+    )
 
 
 def _signals(
