@@ -11,6 +11,7 @@ from analyzer.verdict.gauge_checks import (
     is_transfer_rate,
     is_transfer_time,
     mean_transfer_s,
+    told_of_transfers,
 )
 from analyzer.verdict.situation import Situation
 
@@ -98,11 +99,10 @@ def impossible_rate(s: Situation, _: Attribution) -> Finding | None:
     if not len(line):
         return None
     top = float(line.max())
-    for item in by_pool(s):
-        if is_transfer_rate(item.metric) and item.mean is not None and item.mean > 1.05 * top:
-            detail = (
-                f"{item.metric} averages {item.mean:.0f} GB/s on a path of {top:.0f} GB/s; it is discarded"
-            )
+    for item in told_of_transfers(s):
+        if is_transfer_rate(item.metric) and item.above(1.05 * top):
+            told = f"{item.metric} tells of rates above the path's {top:.0f} GB/s"
+            detail = f"{told} ({item.mean:.0f} GB/s on average); it is discarded"
             return Finding(
                 "impossible_rate", "warning", detail, None, number("kv.link", top, "GB/s", "supplied")
             )
@@ -114,9 +114,9 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
     true = mean_transfer_s(s)
     if true is None:
         return None
-    for item in by_pool(s):
+    for item in told_of_transfers(s):
         factor = in_ms(item)
-        if not is_transfer_time(item.metric) or factor is None or not item.mean:
+        if not is_transfer_time(item.metric) or factor is None:
             continue
         ratio = item.mean * factor / (true * 1e3)
         if not 1 / OFF_BY < ratio < OFF_BY:
