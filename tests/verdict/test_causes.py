@@ -367,6 +367,15 @@ def test_time_before_dispatch(phase: str, cause: str) -> None:
     assert causes(world) == {cause: 1.0}
 
 
+def test_what_tokenising_takes_of_the_routers_queue_is_the_tokenizers() -> None:
+    world = World()
+    healthy(world)
+    world.request(300, slow(router_queue=4.0), spans={"tokenize": (0.5, 3.5)})
+    found = causes(world)
+    assert found["tokenizer_slow"] == pytest.approx(0.75, abs=0.01)
+    assert found["router_queue"] == pytest.approx(0.25, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("stalled", "cause"), [(2.9, "client_stall"), (0.0, "network_streaming.backpressure")]
 )
