@@ -337,3 +337,34 @@ def test_a_third_of_a_histogram_above_the_line_is_impossible_whatever_its_mean()
     speeds = histogram("sglang:kv_transfer_speed_gb_s", "prefill", 90, 2700.0, (25.0, 60.0), (60, 0, 30))
     world.histograms.append(speeds)
     assert "impossible_rate" in found(world)
+
+
+@pytest.mark.parametrize(("counted", "wrong"), [(12_000.0, False), (500_000.0, True)])
+def test_a_counter_of_decode_is_held_against_the_prompts_that_it_computed(
+    counted: float, wrong: bool
+) -> None:
+    world = World()
+    healthy(world)
+    for number in range(10):
+        world.request(300 + number, HEALTHY, local_prompt_tokens=1000.0)
+    world.increases.append(increase("prompt_tokens_total", "decode-0", counted))
+    assert ("metric_counts_wrong_work" in found(world)) is wrong
+
+
+@pytest.mark.parametrize(("signal", "reading", "dead"), [("running", 0.0, True), ("running", 4.0, False)])
+def test_a_gauge_of_decode_that_stands_at_nought_beside_streams_is_dead(
+    signal: str, reading: float, dead: bool
+) -> None:
+    world = World()
+    for number in range(200):
+        world.request(3.0 * number, HEALTHY, tpot=0.04, output=500)
+    world.steady(signal, "decode-0", reading)
+    assert ("metric_dead" in found(world)) is dead
+
+
+def test_a_transfer_metric_is_dead_where_only_the_workers_tell_that_hand_offs_took_place() -> None:
+    world = World()
+    for number in range(40):
+        world.request(3.0 * number, {name: took for name, took in HEALTHY.items() if name != "kv_transfer"})
+    world.silent.append(Silent("sglang:kv_transfer_speed_gb_s", "prefill-0", 60))
+    assert "metric_dead" in found(world)

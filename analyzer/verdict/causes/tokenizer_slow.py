@@ -18,7 +18,8 @@ def within_queue(s: Situation) -> Floats:
     normal = TOKENIZE_S_PER_TOKEN * np.nan_to_num(s.of(s.requests.input_tokens))
     inside = np.nan_to_num(np.minimum(until, sent) - np.maximum(since, queued)) - normal
     spent = s.exposed[:, PART["router_queue"]]
-    return np.clip(inside / np.where(spent > 0, spent, np.inf), 0.0, 1.0)
+    found: Floats = np.clip(inside / np.where(spent > 0, spent, np.inf), 0.0, 1.0)
+    return found
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
