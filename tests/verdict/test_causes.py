@@ -347,6 +347,31 @@ def test_a_slow_first_transfer_of_workers_that_ran_for_long_is_no_cold_start() -
     assert "cold_start" not in causes(world)
 
 
+def restarted(starts: tuple[float, ...], slow_until: float) -> dict[str, float]:
+    """Causes where one prompt in 20 s takes long up to an instant; workers were started at these."""
+    world = World()
+    world.worker("prefill-0", "prefill", starts=starts)
+    for number in range(60):
+        start = 20.0 * number
+        world.request(start, slow(prefill_compute=4.0) if 200 <= start < slow_until else HEALTHY)
+    return causes(world)
+
+
+def test_a_worker_is_cold_until_its_uses_cost_what_they_usually_do() -> None:
+    assert restarted((190.0,), slow_until=520.0) == {"cold_start": 1.0}
+
+
+@pytest.mark.parametrize("starts", [(), (-90_000.0,)])
+def test_slow_prompts_of_a_worker_that_was_not_just_started_are_no_cold_start(
+    starts: tuple[float, ...],
+) -> None:
+    assert "cold_start" not in restarted(starts, slow_until=520.0)
+
+
+def test_a_worker_that_never_gets_warm_is_cold_for_two_minutes_only() -> None:
+    assert restarted((190.0,), slow_until=1e9).get("cold_start", 0.0) < 0.2
+
+
 def test_the_prompts_own_cost_is_prefill_bound() -> None:
     world = World()
     for number in range(40):
