@@ -368,3 +368,27 @@ def test_a_transfer_metric_is_dead_where_only_the_workers_tell_that_hand_offs_to
         world.request(3.0 * number, {name: took for name, took in HEALTHY.items() if name != "kv_transfer"})
     world.silent.append(Silent("sglang:kv_transfer_speed_gb_s", "prefill-0", 60))
     assert "metric_dead" in found(world)
+
+
+@pytest.mark.parametrize(
+    ("skew", "gap", "late"), [(False, 0.05, False), (True, 0.05, True), (True, 3.0, False)]
+)
+def test_a_lease_that_ended_unread_by_a_clock_set_right_was_read_after_it_within_that_clocks_doubt(
+    skew: bool, gap: float, late: bool
+) -> None:
+    world = World()
+    healthy(world)
+    row = world.request(300, HEALTHY)
+    expired = 300.4 + gap
+    world.hand_off(
+        row,
+        published=300.33,
+        asked=300.35,
+        moved=300.4,
+        freed=expired,
+        expired=expired,
+        freed_why=Freed.EXPIRED,
+    )
+    if skew:
+        skewed(world)
+    assert ("stale_kv_read_risk" in found(world)) is late
