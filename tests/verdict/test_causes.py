@@ -411,6 +411,20 @@ def test_a_token_that_does_not_leave(stalled: float, cause: str) -> None:
     assert causes(world) == {cause: 1.0}
 
 
+@pytest.mark.parametrize(
+    ("others", "cause"), [(0.004, "client_stall"), (2.0, "network_streaming.backpressure")]
+)
+def test_a_stall_seen_in_part_is_the_readers_where_others_get_their_tokens_at_once(
+    others: float, cause: str
+) -> None:
+    world = World()
+    healthy(world)
+    for number in range(20):
+        world.request(200 + number, slow(network_streaming=others), stalled=0.0)
+    world.request(300, slow(network_streaming=3.0), stalled=0.9)
+    assert causes(world)[cause] > 0.9
+
+
 def test_streams_beside_recomputed_prompts_are_slowed_by_them() -> None:
     world = World()
     healthy(world)
