@@ -99,7 +99,7 @@ class Loaded:
     """How timelines know a phase, by the system's code and the phase."""
     usual_lease: Mapping[int, float] = field(default_factory=dict)
     """Seconds that a serving system keeps unread KV by default, by the code of its name: supplied."""
-    last_transfers: list[LastTransfers] = field(default_factory=list)
+    last_transfers: Sequence[LastTransfers] = ()
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
