@@ -16,7 +16,8 @@ def within_queue(s: Situation) -> Floats:
     """The part of the router's queue in which the prompt was tokenised, beyond what that takes anyway."""
     (since, until), (queued, sent) = s.wait("tokenize"), s.wait("router_queue")
     normal = TOKENIZE_S_PER_TOKEN * np.nan_to_num(s.of(s.requests.input_tokens))
-    inside = np.nan_to_num(np.minimum(until, sent) - np.maximum(since, queued)) - normal
+    inside = np.nan_to_num(np.minimum(until, sent) - np.maximum(since, queued))
+    inside = np.minimum(inside, np.nan_to_num(s.of(s.requests.duration("tokenize")))) - normal
     spent = s.exposed[:, PART["router_queue"]]
     found: Floats = np.clip(inside / np.where(spent > 0, spent, np.inf), 0.0, 1.0)
     return found
