@@ -77,8 +77,11 @@ DEFAULT_LEASE_S = 30.0
 """Only for the limit, when no publish told a lease: vLLM's default, the shortest known."""
 
 
-def ledger(transfers: Transfers, requests: Requests, horizon: float) -> Ledger:
-    """Work out the state of every hand-off as of `horizon` (the newest instant that telemetry covers)."""
+def ledger(transfers: Transfers, requests: Requests, horizon: float, doubt: float = 0.0) -> Ledger:
+    """Work out the state of every hand-off as of `horizon` (the newest instant that telemetry covers).
+
+    doubt: seconds by which instants of two processes may be out of step, where clocks had to be set right.
+    """
     lasted = requests.lasted[np.isfinite(requests.lasted)]
     p99 = float(np.percentile(lasted, 99)) if len(lasted) else 0.0
     lease = transfers.lease_end - transfers.published
@@ -86,7 +89,7 @@ def ledger(transfers: Transfers, requests: Requests, horizon: float) -> Ledger:
     limit = max(float(np.median(known)) if len(known) else 0.0, p99)
     adopted = _adopted(transfers)
     read = _was_read(transfers, requests) | adopted
-    late = _late_reads(transfers)
+    late = _late_reads(transfers, doubt)
     prefill = _prefill_side(transfers, read, limit, horizon)
     decode = _decode_side(transfers, requests, read, limit, horizon)
     joined = [np.concatenate([a, b]) for a, b in zip(prefill, decode, strict=True)]
@@ -141,10 +144,14 @@ def _adopted(t: Transfers) -> Flags:
     return out
 
 
-def _late_reads(t: Transfers) -> Flags:
-    """Read after the lease ended: the producer had given it back, or its last deadline had passed."""
+def _late_reads(t: Transfers, doubt: float) -> Flags:
+    """Read after the lease ended: the producer had given it back, or its last deadline had passed.
+
+    A producer that gave it back as expired did not know of a read: within the doubt of the clocks it was
+    later.
+    """
     done = np.fmax(t.imported, t.moved)
-    after_release = np.isfinite(t.expired) & (done > t.expired)
+    after_release = np.isfinite(t.expired) & (done > t.expired - doubt)
     renewed_enough = ~np.isfinite(t.lease_end) | (done <= t.lease_end)
     freed_on_read = t.freed_why == Freed.IMPORTED
     found: Flags = np.isfinite(done) & (

@@ -111,6 +111,7 @@ RANK: Final = "pd.rank"
 RANKS: Final = "pd.ranks"
 RANKS_EXPECTED: Final = "pd.ranks_expected"
 ROUTER_QUEUE_ADMISSION_MS: Final = "pd.router_queue.admission_ms"
+ROUTER_QUEUE_TOKENIZE_MS: Final = "pd.router_queue.tokenize_ms"
 LOCAL_PROMPT_TOKENS: Final = "pd.local_prompt_tokens"
 LOCAL_PROMPT_REASON: Final = "pd.local_prompt_reason"
 

@@ -20,6 +20,10 @@ FRESH_S = 5.0
 """How old an answer may be where the newest spans do not matter (labels in lists), while new ones arrive."""
 SETTLED_AFTER_S = LATE_AFTER_S + 1.0
 """What comes so long (seconds) after the others is late, by the convention's word."""
+LATE_SPANS_COME_S = 300.0
+"""How long after a window's end (seconds) what was acknowledged here and waits to be stored may well be its:
+an answer is held to it. Of windows further back, what others send all the time is not waited for.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Answer:
     sequence: int
     judged: int
     made_at: float
+    asked_at: float
+    """Unix seconds: since when the question is asked without a settled answer."""
 
 
 class Desk:
@@ -70,26 +76,32 @@ class Desk:
         with lock:
             answer = self._remembered(question, at_most_old_s)
             if answer is None:
-                answer = self._work_out(scope, objectives)
+                answer = self._work_out(scope, objectives, self._asked_since(question))
                 self._remember(question, answer)
             return answer
 
-    def _work_out(self, scope: Scope, objectives: Objectives) -> Answer:
-        sequence, judged = self._assembled(), self._judged()
-        settled = self._has_all(scope) and self._has_taken(scope, sequence)
-        found = diagnose(self._store, scope, objectives, time.time_ns())
-        return Answer(found, settled, sequence, judged, time.monotonic())
+    def _asked_since(self, question: tuple[Scope, Objectives]) -> float:
+        """Since when it is asked: somebody who asks again until the answer is settled asks one question."""
+        with self._guard:
+            before = self._answers.get(question)
+        return time.time() if before is None or before.settled else before.asked_at
 
-    def _has_all(self, scope: Scope) -> bool:
+    def _work_out(self, scope: Scope, objectives: Objectives, asked_at: float) -> Answer:
+        sequence, judged = self._assembled(), self._judged()
+        settled = self._has_all(scope, asked_at) and self._has_taken(scope, sequence)
+        found = diagnose(self._store, scope, objectives, time.time_ns())
+        return Answer(found, settled, sequence, judged, time.monotonic(), asked_at)
+
+    def _has_all(self, scope: Scope, asked_at: float) -> bool:
         """Whether what is not stored yet is late for the window: nothing came for a while, or what came for a
-        while after its end is stored.
+        while after its end is stored, and, of a window that ended lately, what came before the question.
         """
         if self._nothing_comes(SETTLED_AFTER_S):
             return True
-        return (
-            min(self._stored_until(), time.time_ns() / 1e9 - self._behind_s)
-            >= scope.to_ns / 1e9 + SETTLED_AFTER_S
-        )
+        stored, ended = self._stored_until(), scope.to_ns / 1e9
+        if stored < asked_at and ended > asked_at - LATE_SPANS_COME_S:
+            return False
+        return min(stored, time.time_ns() / 1e9 - self._behind_s) >= ended + SETTLED_AFTER_S
 
     def _nothing_comes(self, for_s: float) -> bool:
         """Whether nothing waits to be stored, here or at others, and nothing was for so many seconds."""

@@ -65,6 +65,17 @@ class Silent:
 
 
 @dataclass(frozen=True)
+class LastTransfers:
+    """A gauge of the last transfer's time or rate: its readings above 0, in the metric's own unit."""
+
+    metric: str
+    unit: str
+    points: int
+    mean: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Loaded:
     """Everything about one window."""
 
@@ -88,6 +99,7 @@ class Loaded:
     """How timelines know a phase, by the system's code and the phase."""
     usual_lease: Mapping[int, float] = field(default_factory=dict)
     """Seconds that a serving system keeps unread KV by default, by the code of its name: supplied."""
+    last_transfers: Sequence[LastTransfers] = ()
 
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
@@ -106,7 +118,7 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         raw = store.columns(read_sql(__file__, "sql/requests"), asked)
     requests = _requests(raw, scope.from_ns, objectives)
     transfers = _transfers(handed_off.result(), requests, scope.from_ns)
-    codes, levels, counted, seen, silent = signals.result()
+    codes, levels, counted, seen, told = signals.result()
     served = {*_codes(requests), *transfers.producer.tolist()}
     return Loaded(
         scope,
@@ -119,18 +131,19 @@ def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
         increases(counted),
         histograms(seen),
         _clocks(clocks.result(), served, workers.result()),
-        [Silent(**row) for row in silent],
+        [Silent(row["metric"], row["worker"], row["points"]) for row in told if row["silent"]],
         nesting.result(),
         _superseded(store, window, requests, scope.from_ns),
         sources.result(),
         {codes[name]: lease for name, lease in _USUAL_LEASES.items()},
+        [_last_transfers(row) for row in told if not row["silent"]],
     )
 
 
 def _signals(
     store: Columns, window: Mapping[str, Any], origin_ns: int
 ) -> tuple[dict[str, int], Raw, Rows, Rows, Rows]:
-    """Return codes of names, levels, counters, histograms and metrics that read nothing but 0."""
+    """Return codes of names, levels, counters, histograms, and what metrics of hand-offs told."""
     codes = _codes_of(store, (*_PARTS, *_USUAL_LEASES))
     if not store.rows(read_sql(__file__, "sql/any_signal"), window)[0]["found"]:
         return codes, {}, [], [], []
@@ -141,8 +154,12 @@ def _signals(
         store.columns(read_sql(__file__, "sql/levels"), {**window, **asked}),
         store.rows(_signals_sql("increases"), {**window, "signals": list(COUNTERS)}),
         store.rows(_signals_sql("histograms"), {**window, "metrics": []}),
-        store.rows(read_sql(__file__, "sql/silent"), window),
+        store.rows(read_sql(__file__, "sql/told_of_hand_offs"), window),
     )
+
+
+def _last_transfers(row: Mapping[str, Any]) -> LastTransfers:
+    return LastTransfers(row["metric"], row["unit"], row["points"], row["mean"], row["high"])
 
 
 def context_from(store: Columns, scope: Scope) -> int:

@@ -16,7 +16,17 @@ from analyzer.kv_ledger import Ledger, ledger
 from analyzer.occupancy import Occupancy
 from analyzer.pools import Pools
 from analyzer.verdict.load import Loaded
-from analyzer.verdict.tables import PART, Codes, Flags, Floats, Index, Requests, Transfers, Transport
+from analyzer.verdict.tables import (
+    PART,
+    ClockOffset,
+    Codes,
+    Flags,
+    Floats,
+    Index,
+    Requests,
+    Transfers,
+    Transport,
+)
 
 ORDINARY_WAITS = 2.5
 """A wait of so many service times happens at random in a pool that has room (M/D/1 at 75 % load: mean
@@ -248,13 +258,27 @@ def prepare(loaded: Loaded, horizon: float) -> Situation:
         requests,
         transfers,
         pools,
-        ledger(transfers, requests, horizon),
+        ledger(transfers, requests, horizon, _clock_doubt(loaded.clocks)),
         horizon,
         baselines.prefill_compute(requests),
         baselines.transfer(transfers, requests, faster_path(loaded)),
         batch,
         baselines.decode_step(requests, batch),
     )
+
+
+def _clock_doubt(clocks: list[ClockOffset]) -> float:
+    """Seconds by which a clock that was set right may still be off, at most; 0 where none was.
+
+    A side that nothing bounds says nothing of by how much.
+    """
+    sides = [
+        side / 1e9
+        for clock in clocks
+        if clock.offset_ns and not clock.contradictory
+        for side in (clock.high_ns - clock.offset_ns, clock.offset_ns - clock.low_ns)
+    ]
+    return max((side for side in sides if side < UNBOUNDED_S), default=0.0)
 
 
 FAST_DEVICES = ("mlx", "ib", "roce", "rdma", "efa", "irdma", "bnxt_re")

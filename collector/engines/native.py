@@ -11,6 +11,7 @@ from collector.engines.rules import (
     Mark,
     Role,
     Root,
+    Source,
     SpanRule,
     Where,
 )
@@ -71,6 +72,20 @@ _PHASE_FACTS = {
 }
 
 
+# How long the prompt was tokenised within the router's queue is told, not when: it is laid at the start.
+_PARTS = {
+    Phase.ROUTER_QUEUE: (
+        Interval(
+            Phase.TOKENIZE,
+            end=Instant("start", ((names.ROUTER_QUEUE_TOKENIZE_MS, 1e6),)),
+            source=Source.DERIVED,
+            where=((names.ROUTER_QUEUE_TOKENIZE_MS, "*"),),
+            reason="told as a part of the router's queue",
+        ),
+    ),
+}
+
+
 def _phase_rule(phase: Phase) -> SpanRule:
     plays = (((), _WORKER_ROLE[phase]),) if phase in _WORKER_ROLE else ()
     return SpanRule(
@@ -78,7 +93,7 @@ def _phase_rule(phase: Phase) -> SpanRule:
         ids=(names.REQUEST_ID,),
         attempt=names.ATTEMPT,
         plays=plays,
-        intervals=(Interval(phase),),
+        intervals=(Interval(phase), *_PARTS.get(phase, ())),
         facts=_PHASE_FACTS.get(phase, ()),
         kv=_PHASE_KV.get(phase, ()),
     )

@@ -140,6 +140,25 @@ def test_what_was_acknowledged_for_a_while_after_its_end_must_be_stored(
     assert ask(stored_until=HOUR_FROM_NOON.to_ns / SECOND + after_s) is settled
 
 
+def test_what_was_acknowledged_before_the_question_must_be_stored_if_the_window_ended_lately(
+    store: Store,
+) -> None:
+    """Late spans are acknowledged and wait; who asks again gets them, though more of others' comes."""
+    stored_until = time.time() - 1
+    desk = Desk(store, lambda: 0, lambda: 0, lambda: stored_until, lambda: 0.0)
+
+    def ended(seconds_ago: float) -> Scope:
+        to_ns = round((time.time() - seconds_ago) * SECOND)
+        return Scope(to_ns - 60 * SECOND, to_ns)
+
+    lately = ended(20)
+    assert not desk.ask(lately, Objectives()).settled
+    assert desk.ask(ended(3600), Objectives()).settled
+
+    stored_until = time.time()
+    assert desk.ask(lately, Objectives()).settled
+
+
 @pytest.mark.parametrize(
     ("stored_until", "quiet_s", "settled"),
     [(math.inf, math.inf, True), (math.inf, 1.0, False), (NOON_NS / SECOND, math.inf, False)],

@@ -65,4 +65,7 @@ def test_phases_are_known_as_the_adapters_say() -> None:
     assert vllm[Phase.DECODE_QUEUE][0].needs
     assert vllm[Phase.NETWORK_STREAMING] == []
     assert {seen.source for seen in sightings(by_name["dynamo"], Phase.PREFILL_QUEUE)} == {Source.BOUNDED}
-    assert [seen.source for seen in sightings(by_name["native"], Phase.TOKENIZE)] == [Source.OBSERVED]
+    assert [seen.source for seen in sightings(by_name["native"], Phase.TOKENIZE)] == [
+        Source.OBSERVED,
+        Source.DERIVED,
+    ]

@@ -62,6 +62,7 @@ class World:
     """How timelines know each phase."""
     nesting: tuple[int, int] = (0, 0)
     usual_lease: dict[int, float] = field(default_factory=dict)
+    last_transfers: list[Any] = field(default_factory=list)
 
     def code(self, name: str) -> int:
         """Number that stands for a name; 0 for none."""
@@ -234,6 +235,7 @@ class World:
             },
             {(1, phase): source for phase, source in self.sources.items()},
             self.usual_lease,
+            self.last_transfers,
         )
 
     def _levels(self, parts: Mapping[str, int]) -> dict[str, Any]:

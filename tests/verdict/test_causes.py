@@ -347,6 +347,31 @@ def test_a_slow_first_transfer_of_workers_that_ran_for_long_is_no_cold_start() -
     assert "cold_start" not in causes(world)
 
 
+def restarted(starts: tuple[float, ...], slow_until: float) -> dict[str, float]:
+    """Causes where one prompt in 20 s takes long up to an instant; workers were started at these."""
+    world = World()
+    world.worker("prefill-0", "prefill", starts=starts)
+    for number in range(60):
+        start = 20.0 * number
+        world.request(start, slow(prefill_compute=4.0) if 200 <= start < slow_until else HEALTHY)
+    return causes(world)
+
+
+def test_a_worker_is_cold_until_its_uses_cost_what_they_usually_do() -> None:
+    assert restarted((190.0,), slow_until=520.0) == {"cold_start": 1.0}
+
+
+@pytest.mark.parametrize("starts", [(), (-90_000.0,)])
+def test_slow_prompts_of_a_worker_that_was_not_just_started_are_no_cold_start(
+    starts: tuple[float, ...],
+) -> None:
+    assert "cold_start" not in restarted(starts, slow_until=520.0)
+
+
+def test_a_worker_that_never_gets_warm_is_cold_for_two_minutes_only() -> None:
+    assert restarted((190.0,), slow_until=1e9).get("cold_start", 0.0) < 0.2
+
+
 def test_the_prompts_own_cost_is_prefill_bound() -> None:
     world = World()
     for number in range(40):
@@ -367,6 +392,15 @@ def test_time_before_dispatch(phase: str, cause: str) -> None:
     assert causes(world) == {cause: 1.0}
 
 
+def test_what_tokenising_takes_of_the_routers_queue_is_the_tokenizers() -> None:
+    world = World()
+    healthy(world)
+    world.request(300, slow(router_queue=4.0), spans={"tokenize": (0.5, 3.5)})
+    found = causes(world)
+    assert found["tokenizer_slow"] == pytest.approx(0.75, abs=0.01)
+    assert found["router_queue"] == pytest.approx(0.25, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("stalled", "cause"), [(2.9, "client_stall"), (0.0, "network_streaming.backpressure")]
 )
@@ -375,6 +409,20 @@ def test_a_token_that_does_not_leave(stalled: float, cause: str) -> None:
     healthy(world)
     world.request(300, slow(network_streaming=3.0), stalled=stalled)
     assert causes(world) == {cause: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("others", "cause"), [(0.004, "client_stall"), (2.0, "network_streaming.backpressure")]
+)
+def test_a_stall_seen_in_part_is_the_readers_where_others_get_their_tokens_at_once(
+    others: float, cause: str
+) -> None:
+    world = World()
+    healthy(world)
+    for number in range(20):
+        world.request(200 + number, slow(network_streaming=others), stalled=0.0)
+    world.request(300, slow(network_streaming=3.0), stalled=0.9)
+    assert causes(world)[cause] > 0.9
 
 
 def test_streams_beside_recomputed_prompts_are_slowed_by_them() -> None:

@@ -9,8 +9,10 @@ import pytest
 from analyzer.signals import HistogramSummary, Increase
 from analyzer.verdict.attribution import attribute
 from analyzer.verdict.findings import find
+from analyzer.verdict.gauge_checks import mean_transfer_s
 from analyzer.verdict.late_reads import presumed_late
-from analyzer.verdict.load import Silent
+from analyzer.verdict.load import LastTransfers, Silent
+from analyzer.verdict.quantities import quantities
 from analyzer.verdict.tables import ClockOffset, Freed, Outcome, Status
 from tests.paths import SHARED
 from tests.verdict.build import HEALTHY, World, healthy
@@ -304,3 +306,89 @@ def test_late_reads_that_prefill_counts_are_named_by_the_usual_lease_where_no_sp
     assert presumed_late(s).request.tolist() == [late]
     assert (risk.severity, risk.requests) == ("critical", 1)
     assert [(item.signal, item.source) for item in risk.evidence][1] == ("usual_lease", "supplied")
+
+
+def of_the_last_transfer(metric: str, mean: float, high: float) -> World:
+    world = World()
+    healthy(world)
+    for row in world.hand_offs:
+        row["link_gb_s"] = 50.0
+    world.last_transfers.append(LastTransfers(metric, "", 60, mean, high))
+    return world
+
+
+def test_a_gauge_of_the_last_transfer_is_held_against_the_spans_as_a_histogram_is() -> None:
+    told = of_the_last_transfer("sglang:kv_transfer_latency_ms", 0.4, 0.5)
+    assert "metric_window_mismatch" in found(told)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = told.situation()
+        ratio = quantities(s)["reported_over_true_ratio"]["sglang:kv_transfer_latency_ms"]
+        assert ratio == pytest.approx(0.0004 / mean_transfer_s(s))
+
+
+def test_one_reading_above_the_line_is_as_impossible_as_an_average_above_it() -> None:
+    speed = "sglang:kv_transfer_speed_gb_s"
+    assert "impossible_rate" in found(of_the_last_transfer(speed, 20.0, 300.0))
+    assert "impossible_rate" not in found(of_the_last_transfer(speed, 20.0, 49.0))
+
+
+def test_a_third_of_a_histogram_above_the_line_is_impossible_whatever_its_mean() -> None:
+    world = of_the_last_transfer("sglang:kv_transfer_speed_gb_s", 20.0, 20.0)
+    speeds = histogram("sglang:kv_transfer_speed_gb_s", "prefill", 90, 2700.0, (25.0, 60.0), (60, 0, 30))
+    world.histograms.append(speeds)
+    assert "impossible_rate" in found(world)
+
+
+@pytest.mark.parametrize(("counted", "wrong"), [(12_000.0, False), (500_000.0, True)])
+def test_a_counter_of_decode_is_held_against_the_prompts_that_it_computed(
+    counted: float, wrong: bool
+) -> None:
+    world = World()
+    healthy(world)
+    for number in range(10):
+        world.request(300 + number, HEALTHY, local_prompt_tokens=1000.0)
+    world.increases.append(increase("prompt_tokens_total", "decode-0", counted))
+    assert ("metric_counts_wrong_work" in found(world)) is wrong
+
+
+@pytest.mark.parametrize(("signal", "reading", "dead"), [("running", 0.0, True), ("running", 4.0, False)])
+def test_a_gauge_of_decode_that_stands_at_nought_beside_streams_is_dead(
+    signal: str, reading: float, dead: bool
+) -> None:
+    world = World()
+    for number in range(200):
+        world.request(3.0 * number, HEALTHY, tpot=0.04, output=500)
+    world.steady(signal, "decode-0", reading)
+    assert ("metric_dead" in found(world)) is dead
+
+
+def test_a_transfer_metric_is_dead_where_only_the_workers_tell_that_hand_offs_took_place() -> None:
+    world = World()
+    for number in range(40):
+        world.request(3.0 * number, {name: took for name, took in HEALTHY.items() if name != "kv_transfer"})
+    world.silent.append(Silent("sglang:kv_transfer_speed_gb_s", "prefill-0", 60))
+    assert "metric_dead" in found(world)
+
+
+@pytest.mark.parametrize(
+    ("skew", "gap", "late"), [(False, 0.05, False), (True, 0.05, True), (True, 3.0, False)]
+)
+def test_a_lease_that_ended_unread_by_a_clock_set_right_was_read_after_it_within_that_clocks_doubt(
+    skew: bool, gap: float, late: bool
+) -> None:
+    world = World()
+    healthy(world)
+    row = world.request(300, HEALTHY)
+    expired = 300.4 + gap
+    world.hand_off(
+        row,
+        published=300.33,
+        asked=300.35,
+        moved=300.4,
+        freed=expired,
+        expired=expired,
+        freed_why=Freed.EXPIRED,
+    )
+    if skew:
+        skewed(world)
+    assert ("stale_kv_read_risk" in found(world)) is late

@@ -30,6 +30,7 @@ IN_ORDER: tuple[Rule, ...] = (
     failed_hand_off.UNCLAIMED,
     failed_hand_off.NEVER_FILLED,
     retry.RULE,
+    tokenizer_slow.WITHIN_QUEUE,
     router_queue.RULE,
     tokenizer_slow.RULE,
     cancelled.RULE,

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from analyzer.verdict.causes.pool_state import prefill_idle
+from analyzer.verdict.causes.warm_up import WARM_UP_S, while_cold
 from analyzer.verdict.evidence import Evidence, count, median
 from analyzer.verdict.quoted import known_by, part
 from analyzer.verdict.rule import Rule, where
@@ -16,8 +17,6 @@ TIMES_LATER = 4.0
 """A first use is cold when it takes this many times what later ones take."""
 ENOUGH_LATER = 3
 """Later uses needed to know what is usual."""
-WARM_UP_S = 120.0
-"""How long after a process started its uses may still be cold."""
 
 
 def first_of_pair(s: Situation) -> Floats:
@@ -82,16 +81,17 @@ def transfer(s: Situation) -> Floats:
 
 
 def compute(s: Situation) -> Floats:
-    """Prompts computed shortly after their worker started, at several times the usual cost."""
-    began = s.wait("prefill_compute")[0]
-    young = np.zeros(len(s.rows), bool)
-    for code in np.unique(s.prefill_worker).tolist():
-        worker = s.loaded.workers.get(int(code))
-        for start in worker.starts if worker else ():
-            own = s.prefill_worker == code
-            young |= own & (began >= start) & (began <= start + WARM_UP_S)
+    """Prompts computed while their worker was still cold, at several times the usual cost."""
     exposed = s.exposed[:, PART["prefill_compute"]]
-    return where(young & (exposed > TIMES_LATER * s.of(s.compute.expected)))
+    slow = exposed > TIMES_LATER * s.of(s.compute.expected)
+    return where(s.of(_computed_cold(s)) & slow)
+
+
+def _computed_cold(s: Situation) -> Flags:
+    """Per request: whether its prompt was computed while its worker was cold."""
+    r = s.requests
+    ratio = r.duration("prefill_compute") / s.compute.expected
+    return while_cold(s, s.pools.prompt_worker, r.began("prefill_compute"), ratio)
 
 
 BACKLOG = 1.5
@@ -105,14 +105,9 @@ def cold_computing(s: Situation) -> list[tuple[int, float, float]]:
     r = s.requests
     took, began = r.duration("prefill_compute"), r.began("prefill_compute")
     expected = s.compute.expected
-    slow = np.isfinite(began) & (took > TIMES_LATER * expected)
-    out = []
-    for code in s.pools.prefill_workers.tolist():
-        worker = s.loaded.workers.get(int(code))
-        for start in worker.starts if worker else ():
-            young = slow & (s.pools.prompt_worker == code) & (began >= start) & (began <= start + WARM_UP_S)
-            out += [(int(code), float(began[i]), float(took[i] - expected[i])) for i in np.flatnonzero(young)]
-    return out
+    slow = np.isfinite(began) & (took > TIMES_LATER * expected) & _computed_cold(s)
+    worker = s.pools.prompt_worker
+    return [(int(worker[i]), float(began[i]), float(took[i] - expected[i])) for i in np.flatnonzero(slow)]
 
 
 def behind(s: Situation) -> Floats:
@@ -136,21 +131,17 @@ def _cleared(s: Situation, code: int, after: float) -> float:
 
 
 def on_decode(s: Situation, phase: str) -> Floats:
-    """Imports and first steps on decode workers just started, at several times what they usually take, and
-    with no prompt computed beside them.
+    """Imports and first steps on decode workers that are still cold, at several times what they usually take,
+    and with no prompt computed beside them.
     """
-    took = s.requests.duration(phase)
+    r = s.requests
+    took = r.duration(phase)
     known = took[np.isfinite(took) & (took > 0)]
-    began = s.wait(phase)[0]
-    young = np.zeros(len(s.rows), bool)
-    for code in np.unique(s.decode_worker).tolist():
-        worker = s.loaded.workers.get(int(code))
-        for start in worker.starts if worker else ():
-            young |= (s.decode_worker == code) & (began >= start) & (began <= start + WARM_UP_S)
-    usual = float(np.median(known)) if len(known) > ENOUGH_LATER else np.inf
+    usual = max(float(np.median(known)), 1e-3) if len(known) > ENOUGH_LATER else np.inf
+    cold = s.of(while_cold(s, r.decode_worker, r.began(phase), took / usual))
     since, until = (np.nan_to_num(edge) for edge in s.wait(phase))
     beside = s.pools.decode_local_prompts.mean(s.decode_worker, since, until) > 0
-    return where(young & ~beside & (s.exposed[:, PART[phase]] > TIMES_LATER * max(usual, 1e-3)))
+    return where(cold & ~beside & (s.exposed[:, PART[phase]] > TIMES_LATER * usual))
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:

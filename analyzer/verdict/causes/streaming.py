@@ -11,11 +11,28 @@ from analyzer.verdict.vocabulary import Cause
 
 
 def stalled(s: Situation) -> Floats:
-    """The part of the streaming time for which the reader did not take tokens."""
+    """The part of the streaming time for which the reader did not take tokens.
+
+    All of it where that is most, or where tokens for readers that keep up leave at once: what the sender
+    sees of a stall begins when the reader's buffers are full.
+    """
     streaming = s.exposed[:, PART["network_streaming"]]
     waited = np.nan_to_num(s.of(s.requests.stalled))
     share = np.where(streaming > 0, waited / np.where(streaming > 0, streaming, 1.0), 0.0)
-    return np.where(share >= 0.5, 1.0, np.clip(share, 0.0, 1.0))
+    least = NOTICED if _clear_for_others(s) else 0.5
+    return np.where(share >= least, 1.0, np.clip(share, 0.0, 1.0))
+
+
+def _clear_for_others(s: Situation) -> bool:
+    """Whether hardly any answer is held up whose reader is known to keep up."""
+    r = s.requests
+    streaming = np.nan_to_num(r.exposed[:, PART["network_streaming"]])
+    keeps_up = r.inside & r.answered & (r.stalled <= NOTICED * streaming + 1e-3)
+    late = streaming > NOTICED * r.ttft_limit
+    return bool(keeps_up.sum() >= ENOUGH_OTHERS and late[keeps_up].mean() < NOTICED)
+
+
+ENOUGH_OTHERS = 5
 
 
 MOST = 0.5

@@ -1,5 +1,7 @@
 """Findings about the engines' own metrics, held against the spans."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from analyzer.verdict.attribution import Attribution
@@ -11,12 +13,18 @@ from analyzer.verdict.gauge_checks import (
     is_transfer_rate,
     is_transfer_time,
     mean_transfer_s,
+    told_of_transfers,
 )
 from analyzer.verdict.situation import Situation
 
 OFF_BY = 2.0
 """From this factor on, a mean differs from what the spans show by more than rounding and sampling."""
 BLIND = 3.0
+ENOUGH_READINGS = 4
+LEAST_HELD = 0.02
+"""Share of a cache in use that no rounding hides."""
+WORTH_COUNTING = 0.02
+"""Share of the prompts' tokens: decode computes the last token of each again, and warm-ups count as well."""
 ENOUGH_MOVED = 20
 WAITING_PARTS = ("", "bootstrap", "prealloc", "transfer", "deferred", "capacity")
 
@@ -73,22 +81,23 @@ def _compared(s: Situation, workers: list[int], waiting, part: str) -> tuple[flo
 
 
 def metric_counts_wrong_work(s: Situation, _: Attribution) -> Finding | None:
-    """A prompt-token counter of decode moves although decode computed no prompt."""
+    """A prompt-token counter of decode grows by far more than the prompts that decode computed."""
     r = s.requests
-    if np.nansum(r.local_prompt_tokens) > 0 or not np.isfinite(r.local_prompt_tokens).any():
+    if not np.isfinite(r.local_prompt_tokens).any():
         return None
     names = {s.name(int(code)) for code in s.pools.decode_workers.tolist()}
-    grown = [
-        item
-        for item in s.loaded.increases
-        if item.signal == "prompt_tokens_total"
-        and item.part in ("", "local")
-        and item.worker in names
-        and (item.value or 0) > 0
-    ]
+    grown: dict[str, float] = defaultdict(float)
+    for item in s.loaded.increases:
+        if item.signal == "prompt_tokens_total" and item.part in ("", "local") and item.worker in names:
+            grown[item.metric] += item.value or 0.0
     if not grown:
         return None
-    detail = f"{grown[0].metric} grows on decode, which computed no prompt"
+    metric = max(grown, key=grown.__getitem__)
+    counted, computed = grown[metric], float(np.nansum(r.local_prompt_tokens))
+    if counted <= max(OFF_BY * computed, WORTH_COUNTING * float(np.nansum(r.input_tokens))):
+        return None
+    what = f"{computed:.0f} tokens of prompts" if computed else "no prompt"
+    detail = f"{metric} grows by {counted:.0f} on decode, which computed {what}"
     return Finding("metric_counts_wrong_work", "info", detail)
 
 
@@ -98,11 +107,10 @@ def impossible_rate(s: Situation, _: Attribution) -> Finding | None:
     if not len(line):
         return None
     top = float(line.max())
-    for item in by_pool(s):
-        if is_transfer_rate(item.metric) and item.mean is not None and item.mean > 1.05 * top:
-            detail = (
-                f"{item.metric} averages {item.mean:.0f} GB/s on a path of {top:.0f} GB/s; it is discarded"
-            )
+    for item in told_of_transfers(s):
+        if is_transfer_rate(item.metric) and item.above(1.05 * top):
+            told = f"{item.metric} tells of rates above the path's {top:.0f} GB/s"
+            detail = f"{told} ({item.mean:.0f} GB/s on average); it is discarded"
             return Finding(
                 "impossible_rate", "warning", detail, None, number("kv.link", top, "GB/s", "supplied")
             )
@@ -114,9 +122,9 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
     true = mean_transfer_s(s)
     if true is None:
         return None
-    for item in by_pool(s):
+    for item in told_of_transfers(s):
         factor = in_ms(item)
-        if not is_transfer_time(item.metric) or factor is None or not item.mean:
+        if not is_transfer_time(item.metric) or factor is None:
             continue
         ratio = item.mean * factor / (true * 1e3)
         if not 1 / OFF_BY < ratio < OFF_BY:
@@ -134,7 +142,10 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
 
 def metric_dead(s: Situation, _: Attribution) -> Finding | None:
     """A metric of hand-offs, or of a queue, that stays at 0 while the spans show that it must move."""
-    moved = int(np.isfinite(s.transfers.seconds).sum())
+    r = s.requests
+    crossed = r.inside & r.answered & (r.prefill_worker != 0) & (r.decode_worker != 0)
+    crossed &= (r.prefill_worker != r.decode_worker) & ~(r.local_prompt_tokens > 0)
+    moved = max(int(np.isfinite(s.transfers.seconds).sum()), int(crossed.sum()))
     waiting = [s.pools.prefill_waiting, s.pools.decode_waiting]
     at = np.linspace(0.0, max(s.horizon, 1.0), 50)
     queued = max(float(occupancy.total(at).mean()) for occupancy in waiting)
@@ -143,9 +154,32 @@ def metric_dead(s: Situation, _: Attribution) -> Finding | None:
             word in item.metric.lower() for word in ("transfer", "xfer", "nixl", "mooncake")
         )
         if (about_transfers and moved >= ENOUGH_MOVED) or (not about_transfers and queued >= 2.0):
-            seen = f"{moved} transfers" if about_transfers else f"{queued:.1f} requests waiting"
+            seen = f"{moved} hand-offs" if about_transfers else f"{queued:.1f} requests waiting"
             detail = f"{item.metric} reads 0 at all of {item.points} readings while the spans show {seen}"
             return Finding("metric_dead", "warning", detail)
+    return _dead_gauge_of_decode(s)
+
+
+def _dead_gauge_of_decode(s: Situation) -> Finding | None:
+    """A gauge of what runs on a decode worker, or of its cache, that never leaves 0 beside its streams.
+
+    Of prefill nothing is said: prompts may come and go between two readings, and engines differ in whether
+    they count them as running.
+    """
+    for code in s.pools.decode_workers.tolist():
+        for signal, what in (("running", "running requests"), ("kv_used_fraction", "KV cache use")):
+            series = s.loaded.readings.series(signal, code)
+            if series is None or len(series.at) < ENOUGH_READINGS or series.value.any():
+                continue
+            worker = np.full(len(series.at), code, np.uint64)
+            streams = float(s.pools.decode_running.level(worker, series.at).mean())
+            held = float(s.pools.decode_held.level(worker, series.at).mean())
+            capacity = float(s.pools.kv_capacity(worker[:1])[0])
+            enough = streams if signal == "running" else streams * (held > LEAST_HELD * capacity)
+            if enough >= 2.0:
+                seen = f"the spans show {streams:.1f} streams at once"
+                detail = f"the gauge of {what} of {s.name(code)} reads 0 throughout while {seen}"
+                return Finding("metric_dead", "warning", detail)
     return None
 
 
