@@ -60,6 +60,25 @@ def test_siblings_that_are_gone_do_not_make_a_hot_worker() -> None:
     assert causes(world)["pool_imbalance.prefill_starved"] > 0.9
 
 
+def test_a_sibling_that_reports_and_was_sent_nothing_is_idle() -> None:
+    world = World()
+    healthy(world)
+    queued_for_prefill(world)
+    for name in ("prefill-1", "prefill-2"):
+        world.worker(name, "prefill")
+        world.steady("running", name, 0.0)
+    assert causes(world)["pool_imbalance.intra_pool_skew"] > 0.95
+
+
+def test_an_idle_worker_of_the_other_pool_is_no_sibling() -> None:
+    world = World()
+    healthy(world)
+    queued_for_prefill(world)
+    world.worker("decode-1", "decode")
+    world.steady("running", "decode-1", 0.0)
+    assert causes(world)["pool_imbalance.prefill_starved"] > 0.9
+
+
 def test_waiting_behind_prompts_of_clients_that_left_is_cancelled() -> None:
     world = World()
     for number in range(8):
@@ -161,6 +180,44 @@ def test_reservations_beyond_what_the_cache_can_hold_are_a_queue_not_orphans() -
         world.request(200 + number, slow(decode_queue=150.0))
     world.steady("kv_capacity_tokens", "decode-0", 10_000)
     assert "orphaned_kv.reserved_never_filled" not in causes(world)
+
+
+def _decode_fills(world: World, kept: int, given_back: int) -> None:
+    """Room on decode of clients that left: kept for good, or given back after five minutes."""
+    healthy(world)
+    for number in range(kept + given_back):
+        row = world.request(100, {"router_queue": 0.01}, outcome=Outcome.CANCELLED, account=2, lasted=2.0)
+        back = {"given_back": 400.0, "given_back_why": Freed.ABORTED} if number >= kept else {}
+        world.hand_off(row, reserved=100 + number / 100, reserved_until=101.0, reserved_tokens=1000.0, **back)
+    for number in range(10):
+        world.request(200 + number, slow(decode_queue=150.0))
+    world.steady("kv_capacity_tokens", "decode-0", 10_000)
+
+
+def test_room_on_decode_that_nobody_gives_back_is_leaked() -> None:
+    world = World()
+    _decode_fills(world, kept=9, given_back=0)
+    world.gauge(
+        "kv_used_fraction", "decode-0", [(at, 0.02 if at < 100 else 0.95) for at in range(0, 600, 10)]
+    )
+    assert causes(world)["orphaned_kv.leaked"] > 0.9
+
+
+def test_room_of_which_no_span_says_when_it_was_given_back_is_not_called_leaked() -> None:
+    world = World()
+    _decode_fills(world, kept=9, given_back=0)
+    world.gauge(
+        "kv_used_fraction", "decode-0", [(at, 0.95 if at < 400 else 0.02) for at in range(0, 600, 10)]
+    )
+    assert causes(world)["orphaned_kv.reserved_never_filled"] > 0.9
+
+
+def test_what_leaked_and_what_is_only_late_share_the_whole_wait() -> None:
+    world = World()
+    _decode_fills(world, kept=5, given_back=4)
+    found = causes(world)
+    assert found["orphaned_kv.leaked"] == pytest.approx(5 / 9, abs=0.03)
+    assert found["orphaned_kv.reserved_never_filled"] == pytest.approx(4 / 9, abs=0.03)
 
 
 def test_a_wait_longer_than_the_lease_is_expired_before_read() -> None:
