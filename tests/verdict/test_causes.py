@@ -35,6 +35,20 @@ def test_a_prefill_backlog_beside_a_full_decode_pool_is_overload() -> None:
     assert causes(world)["overload"] > 0.9
 
 
+def test_a_full_decode_pool_that_holds_idle_prefill_back_is_not_overload() -> None:
+    world = World()
+    healthy(world)
+    for number in range(20):
+        world.request(150 + 0.01 * number, HEALTHY, tpot=0.04, output=10_000)
+    for number in range(40):
+        world.request(200 + 5 * number, slow(prefill_queue=4.0, decode_queue=20.0))
+    for worker in ("prefill-0", "decode-0"):
+        world.gauge("kv_used_fraction", worker, [(at, 0.1 if at < 150 else 0.97) for at in range(0, 600, 10)])
+    found = causes(world)
+    assert found["pool_imbalance.decode_starved"] > 0.9
+    assert "overload" not in found
+
+
 def test_a_wait_of_about_one_prompt_is_ordinary_queueing_and_blames_no_pool() -> None:
     world = World(ttft=0.9)
     healthy(world)
