@@ -35,6 +35,18 @@ def test_a_prefill_backlog_beside_a_full_decode_pool_is_overload() -> None:
     assert causes(world)["overload"] > 0.9
 
 
+def test_a_cache_full_of_room_for_prompts_that_wait_for_prefill_is_not_overload() -> None:
+    world = World(ttft=2.0)
+    healthy(world)
+    for number in range(60):
+        world.request(300 + 0.15 * number, slow(prefill_queue=0.15 * number, decode_queue=0.15))
+    world.steady("kv_capacity_tokens", "decode-0", 50_000)
+    world.steady("kv_used_fraction", "decode-0", 0.95)
+    found = causes(world)
+    assert found["pool_imbalance.prefill_starved"] > 0.95
+    assert "overload" not in found
+
+
 def test_a_full_decode_pool_that_holds_idle_prefill_back_is_not_overload() -> None:
     world = World()
     healthy(world)

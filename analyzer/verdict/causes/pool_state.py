@@ -105,6 +105,9 @@ def decode_is_full(s: Situation) -> Flags:
         for code in workers.tolist():
             often += s.pools.decode_kv_full(np.full(len(at), code, np.uint64), at)
     own_full, _ = s.decode_full
+    own_since, own_until = s.wait("decode_queue")
+    # room set aside for prompts that wait for prefill makes a gauge read full: a short wait lacks no room
+    own_full = own_full & (own_until - own_since > NOTABLE * s.of(s.requests.ttft_limit))
     return (often >= OFTEN_FULL * len(WITHIN) * len(workers)) | own_full
 
 
