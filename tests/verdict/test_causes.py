@@ -96,6 +96,18 @@ def test_a_sibling_that_reports_and_was_sent_nothing_is_idle() -> None:
     assert causes(world)["pool_imbalance.intra_pool_skew"] > 0.95
 
 
+def test_a_decode_sibling_that_was_sent_nothing_is_idle() -> None:
+    world = World()
+    healthy(world)
+    for number in range(60):
+        world.request(200 + 2 * number, slow(decode_queue=10.0), output=1000)
+    world.steady("kv_used_fraction", "decode-0", 0.97)
+    assert causes(world)["pool_imbalance.decode_starved"] > 0.9
+    world.worker("decode-1", "decode")
+    world.steady("kv_used_fraction", "decode-1", 0.0)
+    assert causes(world)["pool_imbalance.intra_pool_skew"] > 0.9
+
+
 def test_an_idle_worker_of_the_other_pool_is_no_sibling() -> None:
     world = World()
     healthy(world)

@@ -9,6 +9,8 @@ from analyzer.occupancy import Occupancy
 from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import Flags, Freed
 
+LATER = 1.5
+"""Room held for so many times what decode waited before it gave other room up will not be given up."""
 INSTANTS = 40
 """At so many instants a gauge is held against what spans say."""
 OFF_BY = 0.15
@@ -33,8 +35,10 @@ def leaked_on_decode(s: Situation) -> Flags:
     reads as full as it would be.
     """
     back = s.transfers.given_back_why != Freed.NO
-    never = _never_filled(s) & ~back[s.ledger.transfer]
-    overdue: Flags = never & (s.ledger.until - s.ledger.since > 2 * s.ledger.limit)
+    unfilled, held = _never_filled(s), s.ledger.until - s.ledger.since
+    never = unfilled & ~back[s.ledger.transfer]
+    given_up = held[unfilled & ~never].max(initial=0.0)
+    overdue: Flags = never & (held > np.maximum(2 * s.ledger.limit, LATER * given_up))
     return overdue if overdue.any() and (back.any() or _gauge_bears_out(s, never)) else overdue & False
 
 
