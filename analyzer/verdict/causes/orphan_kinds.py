@@ -31,32 +31,33 @@ def leaked(s: Situation) -> Flags:
 def leaked_on_decode(s: Situation) -> Flags:
     """Room on decode that nobody gives back although its request is over and every fair wait with it.
 
-    That no span gives it back says so only where decode's releases are traced, or where its cache gauge
-    reads as full as it would be.
+    That no span gives it back says so only where decode's releases are traced and tell of no more room than
+    they leave out, or where its cache gauge reads as full as it would be.
     """
     back = s.transfers.given_back_why != Freed.NO
     unfilled, held = _never_filled(s), s.ledger.until - s.ledger.since
     never = unfilled & ~back[s.ledger.transfer]
     given_up = held[unfilled & ~never].max(initial=0.0)
     overdue: Flags = never & (held > np.maximum(2 * s.ledger.limit, LATER * given_up))
-    return overdue if overdue.any() and (back.any() or _gauge_bears_out(s, never)) else overdue & False
+    as_a_rule = back.any() and 2 * never.sum() >= unfilled.sum()
+    return overdue if overdue.any() and (as_a_rule or _gauge_bears_out(s, never)) else overdue & False
 
 
 def _gauge_bears_out(s: Situation, never: Flags) -> bool:
-    """Whether decode's caches are as full as streams and this room, all of it kept, would make them."""
+    """Whether decode's caches are as full as streams and orphans, this room kept, would make them."""
     book, r = s.ledger, s.requests
     tokens = r.input_tokens + np.nan_to_num(r.output_tokens) / 2
     streams = Occupancy(r.decode_worker, *s.pools.streams, tokens)
-    kept = s.ledger.orphans_held(True, never)
+    kept, every = book.orphans_held(True, never), book.orphans_held(True)
     at = np.linspace(float(book.since[never].min()), book.horizon, INSTANTS)
     fits = []
     for code in kept.workers:
         worker = np.full(INSTANTS, code, np.uint64)
         capacity, used = s.pools.kv_capacity(worker), s.pools.kv_used(worker, at)
         known = np.isfinite(used) & np.isfinite(capacity)
-        held = kept.level(worker, at) / capacity
-        off = np.abs(held + streams.level(worker, at) / capacity - used)[known]
-        fits.append(known.any() and np.quantile(off, MOSTLY) <= OFF_BY and held[known].max() >= ENOUGH)
+        off = np.abs((every.level(worker, at) + streams.level(worker, at)) / capacity - used)[known]
+        most = (kept.level(worker, at) / capacity)[known].max(initial=0.0)
+        fits.append(known.any() and np.quantile(off, MOSTLY) <= OFF_BY and most >= ENOUGH)
     return bool(fits) and all(fits)
 
 
