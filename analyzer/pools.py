@@ -164,6 +164,13 @@ class Pools:
         """Workers that decoded."""
         return np.unique(self.requests.decode_worker[self.requests.decode_worker != 0])
 
+    def siblings(self, pool: str) -> Codes:
+        """Workers that could serve these requests: those that did, and those whose gauges name the same
+        model and pool, though no request came their way.
+        """
+        served = self.prefill_workers if pool == "prefill" else self.decode_workers
+        return np.union1d(served, self.readings.of_pool(pool, np.unique(self.requests.model)))
+
     @cached_property
     def step_time(self) -> float:
         """Median time per output token of the window, seconds; 0.05 where none is known."""

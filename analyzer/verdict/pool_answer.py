@@ -177,7 +177,7 @@ def _saturation(
 def _skew(s: Situation, pool: str) -> float | None:
     """Longest waiting time of a worker over the median one's; None below three workers or without waits."""
     r = s.requests
-    workers = s.pools.prefill_workers if pool == "prefill" else s.pools.decode_workers
+    workers = s.pools.siblings(pool)
     own = r.prefill_worker if pool == "prefill" else r.decode_worker
     took = np.where(r.inside, np.nan_to_num(r.duration(f"{pool}_queue")), 0.0)
     waited: Floats = np.array([took[own == code].sum() for code in workers])

@@ -162,7 +162,7 @@ def _prefill_workers(s: Situation) -> dict[str, Any]:
     """Busiest prefill worker's queue time over the median worker's, and how many exceed twice the median."""
     r = s.requests
     inside = r.inside & (r.prefill_worker != 0)
-    codes = s.pools.prefill_workers
+    codes = s.pools.siblings("prefill")
     if len(codes) < 3:
         return {}
     took = np.nan_to_num(r.duration("prefill_queue"))

@@ -23,6 +23,8 @@ SIGNALS: tuple[str, ...] = (
     "pod_ready",
 )
 """Gauges that verdicts read."""
+SERVING = ("queue_depth", "running", "kv_used_fraction")
+"""Of these, what an engine that serves a model tells."""
 ROLES = ("", "prefill", "decode", "router", "colocated")
 STALE_AFTER_S = 60.0
 """A reading older than this says nothing: six times the usual scrape interval of 10 s."""
@@ -35,6 +37,8 @@ class Series:
     role: str
     at: Floats
     value: Floats
+    model: int = 0
+    """Code of the model that the gauge names; 0 where it names none."""
 
     def read(self, at: Floats) -> Floats:
         """The last reading at or before each instant; nan before the first and when it is stale."""
@@ -71,7 +75,8 @@ class Readings:
             key = (SIGNALS[int(signal[first])], int(worker[first]), int(part[first]))
             role = ROLES[int(columns["pool"][first])]
             at = columns["at"][first:last].astype(np.float64)
-            self._series[key] = Series(role, at, columns["value"][first:last].astype(np.float64))
+            value = columns["value"][first:last].astype(np.float64)
+            self._series[key] = Series(role, at, value, int(columns["model"][first]))
 
     def series(self, signal: str, worker: int, part: str = "") -> Series | None:
         """Readings of one worker; None when it sends none."""
@@ -85,6 +90,15 @@ class Readings:
             for (name, worker, of), series in self._series.items()
             if name == signal and of == code and role in ("", series.role)
         ]
+
+    def of_pool(self, role: str, models: Codes) -> Codes:
+        """Codes of the workers whose gauges say that they serve one of the models in this role."""
+        chosen = [
+            worker
+            for (signal, worker, _), series in self._series.items()
+            if signal in SERVING and series.role == role and series.model and series.model in models
+        ]
+        return np.unique(np.array(chosen, np.uint64))
 
     def read(self, signal: str, workers: Codes, at: Floats, part: str = "") -> Floats:
         """Reading of each worker at each instant; nan where there is none."""

@@ -11,7 +11,7 @@ from analyzer.slo.scope import Scope
 from analyzer.timeline import Interval, exposed
 from analyzer.verdict.attribution import CAUSES, Attribution, attribute
 from analyzer.verdict.load import Loaded
-from analyzer.verdict.readings import SIGNALS, Readings
+from analyzer.verdict.readings import ROLES, SIGNALS, Readings
 from analyzer.verdict.situation import Situation, prepare
 from analyzer.verdict.tables import (
     Account,
@@ -182,10 +182,8 @@ class World:
         self.hand_offs.append(row)
         return len(self.hand_offs) - 1
 
-    def gauge(
-        self, signal: str, worker: str, points: Sequence[tuple[float, float]], pool: str = "", part: str = ""
-    ) -> None:
-        """Add readings (seconds, value) of a worker."""
+    def gauge(self, signal: str, worker: str, points: Sequence[tuple[float, float]], part: str = "") -> None:
+        """Add readings (seconds, value) of a worker; they name the pool that `worker` gave it."""
         self.points += [(signal, worker, part, at, value) for at, value in points]
 
     def steady(self, signal: str, worker: str, value: float, part: str = "") -> None:
@@ -240,19 +238,24 @@ class World:
 
     def _levels(self, parts: Mapping[str, int]) -> dict[str, Any]:
         rows = sorted(
-            (SIGNALS.index(s), self.code(w), parts[p], at, value) for s, w, p, at, value in self.points
+            (SIGNALS.index(s), self.code(w), parts[p], at, value, self._pool(w))
+            for s, w, p, at, value in self.points
         )
         if not rows:
             return {}
-        signal, worker, part, at, value = (np.array(column) for column in zip(*rows, strict=True))
+        signal, worker, part, at, value, pool = (np.array(column) for column in zip(*rows, strict=True))
         return {
             "signal": signal.astype(np.uint8),
             "worker": worker.astype(np.uint64),
             "part": part.astype(np.uint64),
-            "pool": np.zeros(len(at), np.uint8),
+            "pool": pool.astype(np.uint8),
+            "model": np.ones(len(at), np.uint64),
             "at": at.astype(float),
             "value": value.astype(float),
         }
+
+    def _pool(self, worker: str) -> int:
+        return ROLES.index(self.processes[worker].role) if worker in self.processes else 0
 
 
 _INTEGERS = {

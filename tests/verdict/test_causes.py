@@ -35,6 +35,32 @@ def test_a_prefill_backlog_beside_a_full_decode_pool_is_overload() -> None:
     assert causes(world)["overload"] > 0.9
 
 
+def test_a_cache_full_of_room_for_prompts_that_wait_for_prefill_is_not_overload() -> None:
+    world = World(ttft=2.0)
+    healthy(world)
+    for number in range(60):
+        world.request(300 + 0.15 * number, slow(prefill_queue=0.15 * number, decode_queue=0.15))
+    world.steady("kv_capacity_tokens", "decode-0", 50_000)
+    world.steady("kv_used_fraction", "decode-0", 0.95)
+    found = causes(world)
+    assert found["pool_imbalance.prefill_starved"] > 0.95
+    assert "overload" not in found
+
+
+def test_a_full_decode_pool_that_holds_idle_prefill_back_is_not_overload() -> None:
+    world = World()
+    healthy(world)
+    for number in range(20):
+        world.request(150 + 0.01 * number, HEALTHY, tpot=0.04, output=10_000)
+    for number in range(40):
+        world.request(200 + 5 * number, slow(prefill_queue=4.0, decode_queue=20.0))
+    for worker in ("prefill-0", "decode-0"):
+        world.gauge("kv_used_fraction", worker, [(at, 0.1 if at < 150 else 0.97) for at in range(0, 600, 10)])
+    found = causes(world)
+    assert found["pool_imbalance.decode_starved"] > 0.9
+    assert "overload" not in found
+
+
 def test_a_wait_of_about_one_prompt_is_ordinary_queueing_and_blames_no_pool() -> None:
     world = World(ttft=0.9)
     healthy(world)
@@ -57,6 +83,37 @@ def test_siblings_that_are_gone_do_not_make_a_hot_worker() -> None:
         world.request(number, HEALTHY, prefill_worker=f"prefill-{1 + number % 3}")
     healthy(world, 10)
     queued_for_prefill(world)
+    assert causes(world)["pool_imbalance.prefill_starved"] > 0.9
+
+
+def test_a_sibling_that_reports_and_was_sent_nothing_is_idle() -> None:
+    world = World()
+    healthy(world)
+    queued_for_prefill(world)
+    for name in ("prefill-1", "prefill-2"):
+        world.worker(name, "prefill")
+        world.steady("running", name, 0.0)
+    assert causes(world)["pool_imbalance.intra_pool_skew"] > 0.95
+
+
+def test_a_decode_sibling_that_was_sent_nothing_is_idle() -> None:
+    world = World()
+    healthy(world)
+    for number in range(60):
+        world.request(200 + 2 * number, slow(decode_queue=10.0), output=1000)
+    world.steady("kv_used_fraction", "decode-0", 0.97)
+    assert causes(world)["pool_imbalance.decode_starved"] > 0.9
+    world.worker("decode-1", "decode")
+    world.steady("kv_used_fraction", "decode-1", 0.0)
+    assert causes(world)["pool_imbalance.intra_pool_skew"] > 0.9
+
+
+def test_an_idle_worker_of_the_other_pool_is_no_sibling() -> None:
+    world = World()
+    healthy(world)
+    queued_for_prefill(world)
+    world.worker("decode-1", "decode")
+    world.steady("running", "decode-1", 0.0)
     assert causes(world)["pool_imbalance.prefill_starved"] > 0.9
 
 
@@ -161,6 +218,44 @@ def test_reservations_beyond_what_the_cache_can_hold_are_a_queue_not_orphans() -
         world.request(200 + number, slow(decode_queue=150.0))
     world.steady("kv_capacity_tokens", "decode-0", 10_000)
     assert "orphaned_kv.reserved_never_filled" not in causes(world)
+
+
+def _decode_fills(world: World, kept: int, given_back: int) -> None:
+    """Room on decode of clients that left: kept for good, or given back after five minutes."""
+    healthy(world)
+    for number in range(kept + given_back):
+        row = world.request(100, {"router_queue": 0.01}, outcome=Outcome.CANCELLED, account=2, lasted=2.0)
+        back = {"given_back": 400.0, "given_back_why": Freed.ABORTED} if number >= kept else {}
+        world.hand_off(row, reserved=100 + number / 100, reserved_until=101.0, reserved_tokens=1000.0, **back)
+    for number in range(10):
+        world.request(200 + number, slow(decode_queue=150.0))
+    world.steady("kv_capacity_tokens", "decode-0", 10_000)
+
+
+def test_room_on_decode_that_nobody_gives_back_is_leaked() -> None:
+    world = World()
+    _decode_fills(world, kept=9, given_back=0)
+    world.gauge(
+        "kv_used_fraction", "decode-0", [(at, 0.02 if at < 100 else 0.95) for at in range(0, 600, 10)]
+    )
+    assert causes(world)["orphaned_kv.leaked"] > 0.9
+
+
+def test_room_of_which_no_span_says_when_it_was_given_back_is_not_called_leaked() -> None:
+    world = World()
+    _decode_fills(world, kept=9, given_back=0)
+    world.gauge(
+        "kv_used_fraction", "decode-0", [(at, 0.95 if at < 400 else 0.02) for at in range(0, 600, 10)]
+    )
+    assert causes(world)["orphaned_kv.reserved_never_filled"] > 0.9
+
+
+def test_what_leaked_and_what_is_only_late_share_the_whole_wait() -> None:
+    world = World()
+    _decode_fills(world, kept=5, given_back=4)
+    found = causes(world)
+    assert found["orphaned_kv.leaked"] == pytest.approx(5 / 9, abs=0.03)
+    assert found["orphaned_kv.reserved_never_filled"] == pytest.approx(4 / 9, abs=0.03)
 
 
 def test_a_wait_longer_than_the_lease_is_expired_before_read() -> None:

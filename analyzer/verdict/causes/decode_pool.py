@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from analyzer.verdict.causes.pool_state import enough_alone, siblings_idle
+from analyzer.verdict.causes.pool_state import (
+    enough_alone,
+    held_for_decode,
+    prefill_would_be_full,
+    siblings_idle,
+)
 from analyzer.verdict.evidence import Evidence, median
 from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, where
@@ -18,9 +23,13 @@ def skew(s: Situation) -> Floats:
 
 
 def overload(s: Situation) -> Floats:
-    """Waits for decode of requests that had to wait for prefill as well: decode alone is not enough."""
+    """Waits for decode of requests that had to wait for prefill as well: decode alone is not enough.
+
+    Not where decode held prefill back, which is idle otherwise: then both waits are decode's.
+    """
     full, _ = s.decode_full
-    return where(full & s.prefill_short & ~enough_alone(s, "decode_queue"))
+    of_prefill = s.prefill_short & ~(held_for_decode(s) & ~prefill_would_be_full(s))
+    return where(full & of_prefill & ~enough_alone(s, "decode_queue"))
 
 
 def starved(s: Situation) -> Floats:

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from analyzer.kv_ledger import State
 from analyzer.pools import FULL_KV, LONG_WAIT_STEPS
+from analyzer.verdict.causes.orphan_kinds import leaked, leaked_on_decode, reserved, unclaimed
 from analyzer.verdict.causes.pool_state import decode_is_full, prefill_idle
 from analyzer.verdict.evidence import Evidence, count, median, number
 from analyzer.verdict.rule import Rule
@@ -24,40 +24,6 @@ POSSIBLE = 1.1
 LEAST_OF_CAPACITY = 0.3
 MOST = 0.5
 """Share of a cache's content, or of its capacity, from which on orphans are what fills it."""
-
-
-def leaked(s: Situation) -> Flags:
-    """Ledger rows that were not reclaimed although lease and limit are over."""
-    held = s.ledger.state == State.HELD
-    found: Flags = s.ledger.orphan & ~s.ledger.on_decode & (held | s.ledger.past_lease)
-    return found
-
-
-def leaked_on_decode(s: Situation) -> Flags:
-    """Reservations that are still held past the limit."""
-    overdue = s.ledger.until - s.ledger.since > 2 * s.ledger.limit
-    never_back = s.ledger.until >= s.ledger.horizon
-    return s.ledger.orphan & s.ledger.on_decode & never_back & overdue
-
-
-def unclaimed(s: Situation) -> Flags:
-    """Ledger rows that ended by expiry or abort."""
-    return s.ledger.orphan & ~s.ledger.on_decode & ~leaked(s)
-
-
-def reserved(s: Situation) -> Flags:
-    """Room on decode that was never filled.
-
-    Where no offer of KV is traced, room whose prompt was computed may wait for KV that was offered and is
-    not claimed; where no wait for prefill is traced, the prompt of other room may still wait. Neither counts.
-    """
-    owner = s.transfers.request[s.ledger.transfer]
-    computed = np.isfinite(s.requests.ended("prefill_compute"))[owner]
-    offers = np.isfinite(s.transfers.published).any()
-    waits = np.isfinite(s.requests.began("prefill_queue")).any()
-    untold = np.where(computed, not offers, not waits)
-    found: Flags = s.ledger.orphan & s.ledger.on_decode & ~untold
-    return found
 
 
 def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode: bool) -> Floats:
@@ -122,14 +88,25 @@ def _claim(s: Situation, kind: str, on_decode: bool, phase: str) -> Floats:
     of_kind = s.ledger.orphans_held(on_decode, _KINDS[kind](s)).mean(
         workers, np.nan_to_num(since), np.nan_to_num(until)
     )
-    everything = s.ledger.orphans_held(on_decode).mean(workers, np.nan_to_num(since), np.nan_to_num(until))
+    # what an earlier rule has claimed is not left to be shared out
+    rest = ~_KINDS[_BEFORE[kind]](s) if kind in _BEFORE else None
+    everything = s.ledger.orphans_held(on_decode, rest).mean(
+        workers, np.nan_to_num(since), np.nan_to_num(until)
+    )
     if phase == "prefill_queue" and on_decode:
         share = np.where(prefill_idle(s), share, 0.0)
     part: Floats = share * np.where(everything > 0, of_kind / np.maximum(everything, 1e-9), 0.0)
     return part
 
 
-_KINDS = {"unclaimed": unclaimed, "leaked": leaked, "reserved": reserved}
+_KINDS = {
+    "unclaimed": unclaimed,
+    "leaked": leaked,
+    "leaked_on_decode": leaked_on_decode,
+    "reserved": reserved,
+}
+_BEFORE = {"unclaimed": "leaked", "reserved": "leaked_on_decode"}
+"""The kind of the same side that is asked for just before."""
 
 
 def explain(s: Situation, chosen: Flags, kind: str, on_decode: bool) -> list[Evidence]:
@@ -175,6 +152,28 @@ LEAKED = Rule(
     "hand-off by a lease that is enforced without new traffic.",
     needs=("kv_release",),
     excludes="KV still within its lease",
+)
+_FREE_IT = (
+    "Decode does not give back the room of requests that are over: restart the worker that holds it now, and "
+    "free it on abort in every state, that of waiting for KV included."
+)
+LEAKED_ON_DECODE = Rule(
+    Cause.LEAKED,
+    ("decode_queue",),
+    partial(_claim, kind="leaked_on_decode", on_decode=True, phase="decode_queue"),
+    partial(explain, kind="leaked_on_decode", on_decode=True),
+    _FREE_IT,
+    needs=("decode_queue", "kv_release"),
+    excludes="room that is given back, be it late; decode cache that has room",
+)
+LEAKED_BEFORE_PREFILL = Rule(
+    Cause.LEAKED,
+    ("prefill_queue",),
+    partial(_claim, kind="leaked_on_decode", on_decode=True, phase="prefill_queue"),
+    partial(explain, kind="leaked_on_decode", on_decode=True),
+    _FREE_IT,
+    needs=("decode_queue", "kv_release"),
+    excludes="prefill that computes all the while: then it is short itself",
 )
 RESERVED = Rule(
     Cause.RESERVED_NEVER_FILLED,

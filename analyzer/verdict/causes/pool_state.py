@@ -28,7 +28,7 @@ IDLE_SIBLING = 0.25
 def siblings_idle(s: Situation, pool: str) -> Flags:
     """Whether most siblings that were there had next to no queue while the request waited for its worker."""
     occupancy = s.pools.prefill_waiting if pool == "prefill" else s.pools.decode_waiting
-    workers = s.pools.prefill_workers if pool == "prefill" else s.pools.decode_workers
+    workers = s.pools.siblings(pool)
     own_worker = s.prefill_worker if pool == "prefill" else s.decode_worker
     if len(workers) < 2:
         return np.zeros(len(s.rows), bool)
@@ -52,9 +52,9 @@ def _siblings_compute_less(s: Situation) -> Flags:
     What queues at those is held by something else: prompts in the hot worker's queue may hold room on decode.
     """
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
-    running = s.pools.prefill_running
-    levels = np.full((len(s.pools.prefill_workers), len(s.rows)), np.nan)
-    for number, code in enumerate(s.pools.prefill_workers.tolist()):
+    running, workers = s.pools.prefill_running, s.pools.siblings("prefill")
+    levels = np.full((len(workers), len(s.rows)), np.nan)
+    for number, code in enumerate(workers.tolist()):
         there = s.pools.available(int(code), (since + until) / 2) & (s.prefill_worker != code)
         levels[number, there] = _of(running.mean, int(code), since[there], until[there])
     levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
@@ -105,6 +105,9 @@ def decode_is_full(s: Situation) -> Flags:
         for code in workers.tolist():
             often += s.pools.decode_kv_full(np.full(len(at), code, np.uint64), at)
     own_full, _ = s.decode_full
+    own_since, own_until = s.wait("decode_queue")
+    # room set aside for prompts that wait for prefill makes a gauge read full: a short wait lacks no room
+    own_full = own_full & (own_until - own_since > NOTABLE * s.of(s.requests.ttft_limit))
     return (often >= OFTEN_FULL * len(WITHIN) * len(workers)) | own_full
 
 
@@ -222,7 +225,7 @@ def held_by_hand_offs(s: Situation) -> dict[str, Flags]:
 
 def siblings_with_room(s: Situation) -> Flags:
     """Whether the request's decode worker was full while most of its siblings ran less than half as much."""
-    workers, own_worker = s.pools.decode_workers, s.decode_worker
+    workers, own_worker = s.pools.siblings("decode"), s.decode_worker
     if len(workers) < 2:
         return np.zeros(len(s.rows), bool)
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))

@@ -71,7 +71,7 @@ def explain_skew(s: Situation, chosen: Flags) -> list[Evidence]:
     """Queue of the hot worker beside its siblings'."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
     own = s.pools.prefill_waiting.mean(s.prefill_worker, since, until)
-    workers = s.pools.prefill_workers
+    workers = s.pools.siblings("prefill")
     return [
         *part(s, "prefill_queue", chosen),
         *median("worker.queue_depth", own, chosen, "requests", "derived"),
