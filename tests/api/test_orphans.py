@@ -54,7 +54,8 @@ def test_an_orphan_says_who_held_how_much_for_how_long_and_the_next_is_named_wit
     )  # fmt: skip
 
     strand(store, 2)
-    later = SimpleNamespace(time_ns=time.time_ns, monotonic=lambda: time.monotonic() + ORPHANS_FRESH_S)
+    now = {"time": time.time, "time_ns": time.time_ns}
+    later = SimpleNamespace(**now, monotonic=lambda: time.monotonic() + ORPHANS_FRESH_S)
     monkeypatch.setattr(desk, "time", later)
 
     assert [orphan["transfer_id"] for orphan in named()] == ["t-1", "t-2"]

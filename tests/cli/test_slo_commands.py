@@ -38,7 +38,7 @@ def test_a_report_comes_in_every_format(pdscope: Run, api: str) -> None:
 
 def test_a_report_that_is_refused_is_a_line(pdscope: Run, api: str) -> None:
     failed = pdscope("report", "--from", "yesterday", "--format", "html", "--api", api)
-    assert (failed.returncode, failed.stdout) == (1, "")
+    assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr.startswith("pdscope: from: 'yesterday'")
     both = pdscope("report", "--json", "--format", "md", "--api", api)
     assert both.returncode == 2
