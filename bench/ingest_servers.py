@@ -9,9 +9,11 @@ they print how many spans can be queried, and the bytes of their table.
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -165,13 +167,16 @@ def receiver(directory: str) -> tuple[int, str]:
     return server.server_address[1], directory
 
 
-def main(role: str, directory: str, *options: str) -> None:
-    roles = {"pdscope": pdscope, "loop": loop, "receiver": receiver}
-    port, store = roles[role](directory, *map(int, options))  # type: ignore[operator]
+def main(role: str, directory: str, tenants: str = "0") -> None:
+    query: Callable[[str], Sequence[Sequence[Any]]]
+    if role == "receiver":
+        port, path = receiver(directory)
+        table, query = "otel_traces", lambda sql: _client(path).query(sql).result_rows
+    else:
+        port, store = loop(directory) if role == "loop" else pdscope(directory, int(tenants))
+        table, query = "spans", store.query
     print(port, flush=True)
     for _ in sys.stdin:
-        table = "spans" if isinstance(store, Store) else "otel_traces"
-        query = store.query if isinstance(store, Store) else lambda sql: _client(store).query(sql).result_rows  # type: ignore[misc]
         count = query(f"SELECT count() FROM {table}")[0][0]
         size = query(f"SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND table = '{table}'")[0][0]
         print(count, size, flush=True)
