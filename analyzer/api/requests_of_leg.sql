@@ -9,6 +9,9 @@ WHERE tombstone = 0
         WHERE (kind = 0 AND alias = toFixedString(unhex({hex_id:String}), 16))
             OR (kind = 1 AND alias = reinterpretAsFixedString(sipHash128({id:String})))
         GROUP BY bucket, kind, tenant, trace_id
+        UNION ALL
+        -- a trace of several requests names none of them; each of them names its traces
+        SELECT alias FROM identity WHERE kind = 2 AND trace_id = toFixedString(unhex({hex_id:String}), 16)
     )
     AND ({tenant:String} = '' OR tenant = {tenant:String})
 ORDER BY started_at DESC, request_key DESC

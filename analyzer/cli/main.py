@@ -11,7 +11,7 @@ from analyzer.cli.import_ import import_
 from analyzer.cli.lazy import LazyGroup
 from analyzer.cli.report import report
 from analyzer.cli.serve import serve
-from collector.errors import CollectorError
+from collector.errors import CollectorError, ConfigError
 
 app = typer.Typer(
     name="pdscope",
@@ -63,6 +63,8 @@ def main() -> None:
         _fail(error, error.exit_code)
     except CollectorError as error:
         _fail(error, 2)
+    except UnicodeEncodeError:
+        _fail(ConfigError("an argument or a setting is not UTF-8 text"), 2)
     except BrokenPipeError:
         # The reader of a pipe left: nothing more to say, and nothing to flush.
         sys.stdout = None

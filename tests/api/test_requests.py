@@ -13,6 +13,7 @@ from tests.api.rows import NOON_NS, a_request, insert, key_of
 from tests.assemble.otlp import body
 from tests.assemble.test_arrival import native
 from tests.assemble.test_identity_in_store import leg
+from tests.assemble.test_tenants import of
 
 WINDOW = {"from": "2026-03-02T12:00:00Z", "to": "2026-03-02T13:00:00Z"}
 CONTRACT = {
@@ -163,6 +164,18 @@ def test_a_request_is_found_by_the_ids_of_its_legs(store: Store, client: httpx.C
     known = ("the-routers", "the-engines", root.trace_id.hex(), leg_alone.trace_id.hex())
     keys = {client.get(f"/api/v1/requests/{id_}").json()["key"] for id_ in known}
     assert len(keys) == 1
+
+
+def test_another_tenant_in_a_legs_trace_hides_nothing(store: Store, client: httpx.Client) -> None:
+    root, queue, compute = native(800, name="mine")
+    mine = leg(compute, 2, "mine")
+    store.insert_traces([body(of("acme", [root, queue, mine]))])
+    Assembler(store).catch_up()
+    theirs = replace(mine, span_id=b"another-", attributes={**mine.attributes, "pd.request.id": "theirs"})
+    store.insert_traces([body(of("globex", [theirs]))])
+    Assembler(store).catch_up()
+    found = client.get(f"/api/v1/requests/{mine.trace_id.hex()}", params={"tenant": "acme"})
+    assert (found.status_code, found.json().get("request_id")) == (200, "mine")
 
 
 def test_several_requests_of_one_id_are_listed(store: Store, client: httpx.Client) -> None:

@@ -121,6 +121,12 @@ def test_explain_of_an_unknown_request(served: Served, pdscope: Run) -> None:
     assert "nonesuch" in failed.stderr
 
 
+def test_an_id_that_is_no_text_is_a_line(served: Served, pdscope: Run) -> None:
+    failed = pdscope("explain", "\udcff", "--api", served.api)
+    assert failed.returncode == 2
+    assert failed.stderr == "pdscope: an argument or a setting is not UTF-8 text\n"
+
+
 def test_a_garbage_file_is_named_and_harms_nothing(served: Served, pdscope: Run, tmp_path: Path) -> None:
     (tmp_path / "garbage.bin").write_bytes(b"\x00\x01garbage" * 100)
     failed = pdscope("import", str(tmp_path / "garbage.bin"), "--api", served.api)
