@@ -91,7 +91,7 @@ class Released(NamedTuple):
 Event = Arrived | Allocated | Finished | Transferred | Received | Renewed | Released
 
 
-@dataclass
+@dataclass(slots=True)
 class WorkerFacts:
     """What the ranks of one engine step saw, carried to the scheduler with the engine's own worker metadata.
 
@@ -99,16 +99,17 @@ class WorkerFacts:
     """
 
     transfers: list[Transferred] = field(default_factory=list)
-    expired: set[str] = field(default_factory=set)
+    expired: frozenset[str] = frozenset()
     sees_expiry: bool = False
-    renewals: dict[str, int] = field(default_factory=dict)
+    renewals: tuple[tuple[str, int], ...] = ()
+    """Requests whose lease was renewed, and until when."""
     inner: Any = None
 
     def aggregate(self, other: Any) -> "WorkerFacts":
         """The facts of both; `other` may be a rank's bare inner metadata."""
         theirs = other if isinstance(other, WorkerFacts) else WorkerFacts(inner=other)
         renewals = dict(self.renewals)
-        for request_id, expires_ns in theirs.renewals.items():
+        for request_id, expires_ns in theirs.renewals:
             renewals[request_id] = max(expires_ns, renewals.get(request_id, 0))
         inner = self.inner if theirs.inner is None else theirs.inner
         if self.inner is not None and theirs.inner is not None:
@@ -117,6 +118,6 @@ class WorkerFacts:
             self.transfers + theirs.transfers,
             self.expired | theirs.expired,
             self.sees_expiry or theirs.sees_expiry,
-            renewals,
+            tuple(renewals.items()),
             inner,
         )

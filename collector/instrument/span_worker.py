@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from collector.instrument.kv_events import Event
 from collector.instrument.span_spec import SpanSpec
@@ -31,19 +32,25 @@ class SpanWorker:
         self._fold = fold
         self._emit = emit
         self._capacity = capacity
-        self._events: deque[Event] = deque()
+        self._queue: deque[Any] = deque()
+        self._noted = self._taken = 0
         self._closing = threading.Event()
         self._is_broken = False
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="pdscope-kv", daemon=True)
         self._thread.start()
 
-    def put(self, event: Event) -> None:
-        """Queue an event; drops it when the queue is full."""
-        if len(self._events) >= self._capacity:
+    def put(self, kind: type[Event], *fields: Any) -> None:
+        """Queue an event by its kind and fields, in their order; drops it when the queue is full.
+
+        They are laid down one by one (one call, so together): nothing is left on the engine's thread that its
+        garbage collector would have to walk.
+        """
+        if self._noted - self._taken >= self._capacity:
             self.dropped += 1
             return
-        self._events.append(event)
+        self._noted += 1
+        self._queue.extend((kind, *fields))
 
     def close(self, timeout_s: float = 2.0) -> None:
         """Emit what is queued and stop the thread."""
@@ -58,9 +65,13 @@ class SpanWorker:
         self._empty()
 
     def _empty(self) -> None:
-        while self._events:
+        queue = self._queue
+        while queue:
+            kind = queue.popleft()
+            event = kind._make([queue.popleft() for _ in kind._fields])
+            self._taken += 1
             try:
-                for spec in self._fold(self._events.popleft()):
+                for spec in self._fold(event):
                     self._emit(spec)
             except Exception:
                 if not self._is_broken:

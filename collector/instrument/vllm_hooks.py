@@ -12,7 +12,6 @@ from typing import Any
 from collector.instrument.kv_events import (
     Allocated,
     Arrived,
-    Event,
     Finished,
     RankTransfer,
     Received,
@@ -23,7 +22,8 @@ from collector.instrument.kv_events import (
 )
 
 log = logging.getLogger("pdscope.kv")
-Put = Callable[[Event], None]
+Put = Callable[..., None]
+"""Takes an event's kind and its fields, as `SpanWorker.put`."""
 ASKED_KEPT = 10_000
 
 
@@ -71,7 +71,7 @@ class SchedulerHooks:
         """`on_new_request`: only requests that hand KV over are followed."""
         if request.kv_transfer_params:
             self._tracked.add(request.request_id)
-            self._put(Arrived(time.time_ns(), request.request_id, request.trace_headers))
+            self._put(Arrived, time.time_ns(), request.request_id, request.trace_headers)
 
     def wants_remote_kv(self, request: Any) -> bool:
         """Before `update_state_after_alloc`, which resets the flag."""
@@ -85,29 +85,28 @@ class SchedulerHooks:
         parameters = request.kv_transfer_params
         source = parameters.get("remote_engine_id")
         key = transfer_id(parameters, source, request.request_id)
-        self._put(Allocated(time.time_ns(), request.request_id, key, source, external_tokens))
+        self._put(Allocated, time.time_ns(), request.request_id, key, source, external_tokens)
 
     def finished(self, request: Any, blocks: Any, began_ns: int, result: Any) -> None:
         """After `request_finished` or `request_finished_all_groups`."""
         if request.request_id not in self._tracked:
             return
         self._tracked.discard(request.request_id)
-        delayed, parameters = result
-        held = parameters or {}
+        delayed, told = result
+        given, held = request.kv_transfer_params or {}, told or {}
         self._put(
-            Finished(
-                began_ns,
-                time.time_ns(),
-                request.request_id,
-                request.status.name,
-                bool(delayed),
-                transfer_id(
-                    {**(request.kv_transfer_params or {}), **held}, self._engine_id, request.request_id
-                ),
-                _count_blocks(blocks) if delayed else 0,
-                held.get("remote_num_tokens") or request.num_computed_tokens,
-                self._lease_s,
-            )
+            Finished,
+            began_ns,
+            time.time_ns(),
+            request.request_id,
+            request.status.name,
+            bool(delayed),
+            transfer_id(
+                {**given, **held} if given and held else given or held, self._engine_id, request.request_id
+            ),
+            _count_blocks(blocks) if delayed else 0,
+            held.get("remote_num_tokens") or request.num_computed_tokens,
+            self._lease_s,
         )
 
     def told(self, facts: WorkerFacts | None, output: Any) -> None:
@@ -117,14 +116,15 @@ class SchedulerHooks:
             self._expired |= facts.expired
             self._sees_expiry |= facts.sees_expiry
             for transferred in facts.transfers:
-                self._put(transferred)
-            for request_id, expires_ns in facts.renewals.items():
-                self._put(Renewed(now, request_id, expires_ns))
+                self._put(Transferred, *transferred)
+            for request_id, expires_ns in facts.renewals:
+                self._put(Renewed, now, request_id, expires_ns)
         failed = getattr(output, "failed_recving", None) or ()
         for request_id in output.finished_recving or ():
-            self._put(Received(now, request_id, request_id in failed))
+            self._put(Received, now, request_id, request_id in failed)
         for request_id in output.finished_sending or ():
-            self._put(Released(now, request_id, request_id in self._expired if self._sees_expiry else None))
+            expired = request_id in self._expired if self._sees_expiry else None
+            self._put(Released, now, request_id, expired)
             self._expired.discard(request_id)
 
 
@@ -183,8 +183,8 @@ class WorkerHooks:
         if self._lease_moved and deadlines is not None:
             self._lease_moved = False
             offset = time.time_ns() - time.perf_counter_ns()
-            moved = {name: deadlines[name] for name in self._leased if name in deadlines}
-            self._facts.renewals = {name: int(end * 1e9) + offset for name, end in moved.items()}
+            moved = [(name, deadlines[name]) for name in self._leased if name in deadlines]
+            self._facts.renewals = tuple((name, int(end * 1e9) + offset) for name, end in moved)
 
     def take(self, inner: Any) -> Any:
         """For `build_connector_worker_meta`: our facts around the inner metadata, or that alone."""

@@ -22,7 +22,7 @@ def test_a_full_queue_drops_and_counts_and_never_waits(caplog):
 
     worker = SpanWorker(fold, lambda spec: None, capacity=10)
     for number in range(100):
-        worker.put(Arrived(number, "r", None))
+        worker.put(Arrived, number, "r", None)
     hold.set()
     with caplog.at_level(logging.WARNING):
         worker.close()
@@ -42,7 +42,7 @@ def test_an_event_that_can_not_be_folded_is_said_once_and_the_next_is_taken(capl
 
     worker = SpanWorker(fold, lambda spec: None)
     for name in ("bad", "worse", "good"):
-        worker.put(Arrived(1, name, None))
+        worker.put(Arrived, 1, name, None)
     worker.close()
     assert [event.request_id for event in taken] == ["good"]
     assert len(caplog.records) == 1

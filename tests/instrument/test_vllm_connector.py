@@ -202,7 +202,7 @@ def test_the_inner_connector_gets_its_own_metadata_back(engines):
 
 def test_what_travels_between_processes_can_be_pickled():
     share = Transferred("r1", RankTransfer(0, 1, None, 3, 500.0, 10, 2, False))
-    facts = WorkerFacts([share], {"r2"}, True, {"r3": 4})
+    facts = WorkerFacts([share], frozenset({"r2"}), True, (("r3", 4),))
     assert pickle.loads(pickle.dumps(facts)) == facts
 
 
