@@ -11,6 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from analyzer.verdict.causes import rules_of
+from analyzer.verdict.causes.chance import RULE as BY_CHANCE
+from analyzer.verdict.causes.chance import leave
+from analyzer.verdict.causes.handover_overhead import outlasts_bytes
 from analyzer.verdict.counterfactual import would_have_met
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
@@ -113,6 +116,10 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
             left = left - unknown
         ordinary += left
+    if not outlasts_bytes(s, SIGNIFICANT):
+        chance = leave(out, ordinary)
+        if chance >= 0.5 * out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]].sum():
+            book.asked.append((BY_CHANCE, chance))
     out = np.where(out >= SIGNIFICANT * s.of(s.requests.ttft_limit)[:, None], out, 0.0)
     normal = s.exposed - s.excess
     total = normal.sum(axis=1)

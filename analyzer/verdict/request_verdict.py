@@ -85,7 +85,7 @@ def verdict_of(found: Diagnosis, key: str) -> RequestVerdict | None:
         round((answer.confidence if answer else 0.5) * next(iter(shares.values())), 3),
         rule.explain(s, chosen) if rule else [],
         _counterfactual(cause, removed, float(a.tpot_seconds[chosen, column][0]), would),
-        missing_signals(observed) if cause is Cause.INSUFFICIENT_EVIDENCE else [],
+        missing_signals(observed) if cause is Cause.INSUFFICIENT_EVIDENCE and not rule else [],
         rule.next_step if rule else None,
     )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from analyzer.verdict.causes import chance
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.vocabulary import Cause
 
@@ -40,6 +41,8 @@ SHORT = {
     Cause.INSUFFICIENT_EVIDENCE: "cannot be explained by what is sent",
 }
 
+BY_CHANCE = "missed by ordinary waits, for which the objective leaves no room"
+
 
 def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any]) -> str:
     """Sentence about a window."""
@@ -55,7 +58,7 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
             else f"All {counts.evaluated:,} requests met it."
         )
     answer = causes[0]
-    text = f"{head}; {answer.requests:,.0f} {SHORT[dominant]}"
+    text = f"{head}; {answer.requests:,.0f} {_short(answer)}"
     if answer.excess_ttft:
         text += f" (p50 {_seconds(answer.excess_ttft[0])} of TTFT)"
     elif answer.excess_tpot:
@@ -65,8 +68,12 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
         text += f"; decode used {used:.0%} of its KV"
     second = causes[1] if len(causes) > 1 else None
     if second is not None and second.share >= 0.1:
-        text += f"; {second.requests:,.0f} {SHORT[second.cause]}"
+        text += f"; {second.requests:,.0f} {_short(second)}"
     return text + "."
+
+
+def _short(answer: Any) -> str:
+    return BY_CHANCE if answer.next_step == chance.RULE.next_step else SHORT[answer.cause]
 
 
 def _unjudged(counts: Any) -> str:

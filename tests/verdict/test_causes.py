@@ -302,6 +302,20 @@ def test_time_between_the_pools_that_is_neither_bytes_nor_room_is_the_hand_over(
     assert causes(world) == {"handover_overhead": 1.0}
 
 
+@pytest.mark.parametrize(("publish", "shares"), [(0.003, (0.4, 0.6)), (0.06, (0.99, 1.0))])
+def test_a_hand_over_shorter_than_its_bytes_shares_a_miss_with_ordinary_waits(
+    publish: float, shares: tuple[float, float]
+) -> None:
+    world = World(ttft=0.45)
+    for number in range(40):
+        world.request(5.0 * number, slow(kv_publish=publish))
+    world.request(300, slow(prefill_queue=0.09, kv_publish=publish, decode_queue=0.13 - publish))
+    found = causes(world)
+    low, high = shares
+    assert low <= found["handover_overhead"] <= high
+    assert found.get("insufficient_evidence", 0.0) == pytest.approx(1.0 - found["handover_overhead"])
+
+
 def test_a_gap_with_no_spans_on_the_decode_side_is_not_guessed_at() -> None:
     world = World()
     healthy(world)

@@ -5,7 +5,7 @@ import numpy as np
 from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, everything
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import STEPS_TO_JOIN, Situation
 from analyzer.verdict.tables import PART, Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
@@ -23,6 +23,24 @@ def gap(s: Situation) -> Floats:
     bare = s.exposed[:, PART["unattributed"]]
     between = np.where(seen, np.maximum(next_known - offered - s.between_pools_doubt, 0.0), 0.0)
     return np.clip(np.nan_to_num(between / np.where(bare > 0, bare, np.inf)), 0.0, 1.0)
+
+
+def outlasts_bytes(s: Situation, least: float) -> bool:
+    """Whether the control path usually takes longer than the bytes, and at least that share of the objective.
+
+    A shorter one is what any hand-over costs. Steps that a new stream waits for in any case do not count.
+    """
+    r = s.requests
+    timed = r.inside & r.answered & np.isfinite(r.exposed[:, 0])
+    if not timed.any():
+        return False
+    took = {name: np.nan_to_num(r.exposed[timed, PART[name]]) for name in (*RULE.parts, "kv_transfer")}
+    step = np.where(np.isfinite(r.tpot), r.tpot, s.pools.step_time)[timed]
+    took["decode_queue"] = np.maximum(took["decode_queue"] - STEPS_TO_JOIN * step, 0.0)
+    took["first_decode_step"] = np.maximum(took["first_decode_step"] - step, 0.0)
+    bytes_moved = float(np.median(took.pop("kv_transfer")))
+    control = np.sum(list(took.values()), axis=0)
+    return bool(np.median(control / r.ttft_limit[timed]) >= least and np.median(control) >= bytes_moved)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
