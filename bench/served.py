@@ -13,8 +13,17 @@ _LISTEN = ("--api", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0", "--otlp-http", 
 class Served:
     """Runs on a data directory until stopped."""
 
-    def __init__(self, directory: str):
-        command = [sys.executable, "-m", "analyzer.cli.main", "serve", "--json", "--data", directory]
+    def __init__(self, directory: str, *options: str):
+        command = [
+            sys.executable,
+            "-m",
+            "analyzer.cli.main",
+            "serve",
+            "--json",
+            "--data",
+            directory,
+            *options,
+        ]
         self._process = subprocess.Popen(
             [*command, *_LISTEN, "--clickhouse-http", "off"], cwd=_ROOT, stdout=subprocess.PIPE, text=True
         )
