@@ -150,14 +150,18 @@ class _Request:
         read = {stretch for reading in self.readings for stretch in reading.intervals}
         for rule in between:
             start, ends = self._instant(rule.start), self._instants(rule.end)
+            if not rule.covers:
+                ends = [end for end in ends if end > start]
             if not start or not ends or min(ends) <= start:
                 continue
-            phase, covers = (None, rule.covers) if rule.composite else (rule.covers[0], ())
-            role = _side(rule.covers[0])
+            phase, covers = (None, rule.covers) if len(rule.covers) != 1 else (rule.covers[0], ())
+            role = _side(rule.covers[0]) if rule.covers else Role.DECODE
             process = {Role.PREFILL: self.prefill_process, Role.DECODE: self.decode_process}.get(
                 role, self.router_process
             )
-            time = timeline.Interval(start, min(ends), phase, covers, 1, rule.reason)
+            time = timeline.Interval(
+                start, min(ends), phase, covers, 1, rule.reason, preempted=not rule.covers
+            )
             read.add(Stretch(time, role, rule.source, process))
         return sorted(read, key=lambda s: (s.time.start_ns, s.time.end_ns))
 

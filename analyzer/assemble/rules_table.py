@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from analyzer.assemble.codes import PHASE_CODE, SOURCE_CODE, covers_mask
+from analyzer.assemble.codes import PHASE_CODE, PREEMPTED_CODE, SOURCE_CODE, covers_mask
 from analyzer.assemble.scratch import RULES, Scratch
 from collector.engines.rules import Adapter, Between, Role
 from collector.store import Store, keep_rows
@@ -32,5 +32,8 @@ def write_rules(
 
 
 def _between(rule: Between) -> list[object]:
-    phase, covers = (0, covers_mask(rule.covers)) if rule.composite else (PHASE_CODE[rule.covers[0]], 0)
+    if rule.composite:
+        phase, covers = 0, covers_mask(rule.covers)
+    else:
+        phase, covers = (PHASE_CODE[rule.covers[0]] if rule.covers else PREEMPTED_CODE), 0
     return [rule.start, rule.end, phase, covers, SOURCE_CODE[rule.source], rule.reason]

@@ -208,7 +208,11 @@ class SpanRule:
 
 @dataclass(frozen=True)
 class Between:
-    """Time between two marks of a request that no single span covers."""
+    """Time between two marks of a request that no single span covers.
+
+    covers: the phases that lie in it; none: the engine had put the request off, until the first `end` that
+    comes later.
+    """
 
     start: str
     end: str

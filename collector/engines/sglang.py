@@ -5,7 +5,7 @@ The spans are in `sglang_spans.py`.
 """
 
 from collector.engines.rules import Adapter, Between, Source
-from collector.engines.sglang_spans import DECODE_FORWARD, RULES
+from collector.engines.sglang_spans import DECODE_FORWARD, RETRACTED, RULES, TAKEN_UP
 from collector.engines.signals import InfoPage, Reads, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
@@ -167,6 +167,8 @@ ADAPTER = Adapter(
             "from decode's first forward to the token that was sent",
             Source.DERIVED,
         ),
+        # Told below level 3: when it was retracted, not when it went on.
+        Between(RETRACTED, TAKEN_UP, (), "from its first retraction until a batch took it in again"),
     ),
     # Prefill gives up a request that decode has not shaken hands for (…_DISAGGREGATION_BOOTSTRAP_TIMEOUT).
     kv_lease_s=300.0,
@@ -190,6 +192,7 @@ ADAPTER = Adapter(
         "trace ids that SGLang makes have an upper half of zeros",
         "the mooncake sender has a trace of its own, tied to the request by the bootstrap room alone",
         "decode tokenizes the prompt again beside prefill",
+        "a retraction is told when it begins; when the request goes on, by the steps of trace level 3 alone",
     ),
     signals=(*_ENGINE, *_GATEWAY),
     unmapped=_UNMAPPED,

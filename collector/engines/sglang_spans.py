@@ -32,6 +32,11 @@ _FIRST_SIDE = (Role.PREFILL, Role.COLOCATED)
 DECODE_FORWARD = "sglang_decode_forward"
 """Mark: decode's first forward pass began."""
 
+RETRACTED = "sglang_retracted"
+"""Mark: decode gave the request's KV up for want of memory, for the first time."""
+TAKEN_UP = "sglang_taken_up"
+"""Mark: a batch took the request in: at first, and again after it was retracted."""
+
 _REMOTE = (
     Phase.PREFILL_QUEUE, Phase.PREFILL_COMPUTE, Phase.KV_PUBLISH, Phase.KV_TRANSFER, Phase.KV_IMPORT,
 )  # fmt: skip
@@ -96,6 +101,7 @@ def _thread(prefix: str, role: Role) -> SpanRule:
         when=((("thread_label", "*"),),),
         plays=(((), role),),
         calls=(((), role),),
+        marks=(Mark(RETRACTED, Instant("event:retract")),) if role is not Role.PREFILL else (),
         facts=(
             Fact("error_type", "message", rank=2, where=_ABORTED),
             *_aborted("cancelled", ""),
@@ -184,7 +190,11 @@ RULES = (
     ),
     # A unified engine has these two stages as well: its role is its thread's.
     _stage("prefill_waiting", Interval(Phase.PREFILL_QUEUE)),
-    _stage("prefill_forward", Interval(Phase.PREFILL_COMPUTE)),
+    SpanRule(
+        span="prefill_forward",
+        intervals=(Interval(Phase.PREFILL_COMPUTE),),
+        marks=(Mark(TAKEN_UP, START, role=Role.COLOCATED),),
+    ),
     _stage("chunked_prefill", Interval(Phase.PREFILL_COMPUTE)),
     _TRANSFER,
     _stage("decode_prepare", Interval(Phase.DECODE_QUEUE), role=Role.DECODE),
@@ -196,7 +206,12 @@ RULES = (
         intervals=(Interval(Phase.DECODE),),
         marks=(Mark(DECODE_FORWARD, START),),
     ),
-    _stage("fake_output", Interval(Phase.FIRST_DECODE_STEP), role=Role.DECODE),
+    SpanRule(
+        span="fake_output",
+        plays=(((), Role.DECODE),),
+        intervals=(Interval(Phase.FIRST_DECODE_STEP),),
+        marks=(Mark(TAKEN_UP, START),),
+    ),
     # Every later step lies in decode_forward.
     SpanRule(span="decode_loop", intervals=(Interval(Phase.FIRST_DECODE_STEP, where=(("decode_ct", "0"),)),)),
     _mooncake("mooncake_send"),

@@ -30,6 +30,8 @@ def leg(
     ranks: int = 1,
     abort: Mapping[str, object] | None = None,
     level: int = 3,
+    retracted: tuple[float, ...] = (),
+    resumed: tuple[float, ...] = (),
 ) -> None:
     """One leg, its stages on every rank; every process exports under SGLang's one default service name."""
     stages, end = (PREFILL, 62) if role == "prefill" else (DECODE, 110)
@@ -59,13 +61,15 @@ def leg(
             {**about, **(abort or {})},
             parent=root,
             error=bool(abort),
+            events=[("retract", at + when, {}) for when in retracted],
         )
         for stage, start, stop in stages[2 : 4 if abort else None]:
             stage_span = out.span("sglang", stage, at + start, at + stop, parent=scheduler)
             if stage == "prefill_forward":
                 out.span("sglang", "chunked_prefill", at + 20, at + 35, parent=stage_span)
             if stage == "decode_forward" and level == 3:
-                out.span("sglang", "fake_output", at + 70, at + 73, parent=stage_span)
+                for begins, ends in [(70, 73), *((when, when + 1) for when in resumed)]:
+                    out.span("sglang", "fake_output", at + begins, at + ends, parent=stage_span)
                 for step in range(3):
                     out.span(
                         "sglang",
@@ -114,6 +118,25 @@ def test_both_legs_under_one_gateway_span_are_one_request_with_every_stage(store
     }  # fmt: skip
     assert (row["prefill_worker"], row["decode_worker"]) == ("p:1", "d:0")
     assert (row["output_tokens"], row["input_tokens"], row["client_request_id"]) == (8, 900, "client-1")
+
+
+@pytest.mark.parametrize(
+    ("level", "retracted", "resumed", "put_off"),
+    [(3, (80,), (95,), 15), (3, (80, 99), (95, 104), 15), (1, (80,), (), 0), (3, (80,), (), 0)],
+    ids=["until a batch took it again", "the first of two", "no step is traced", "never taken again"],
+)
+def test_a_retracted_request_is_put_off_until_a_batch_takes_it_again(
+    store, level, retracted, resumed, put_off
+):
+    out = Emitter()
+    root = gateway(out, (0,), 112)
+    leg(out, "prefill", 0xABC, root)
+    leg(out, "decode", 0xABC, root, ranks=2, level=level, retracted=retracted, resumed=resumed)
+
+    (row,) = assembled(store, out)
+
+    assert row["exposed_decode_ns"][1] == put_off * MS
+    assert row["ttft_ns"] == 74 * MS
 
 
 def test_decode_transferred_holds_the_remote_prefill_so_it_only_bounds(store):
