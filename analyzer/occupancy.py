@@ -67,9 +67,11 @@ class Occupancy:
         def one(line: _Line, chosen: NDArray[np.intp]) -> Floats:
             area = line.integral(until[chosen]) - line.integral(since[chosen])
             stretch = width[chosen]
-            return np.where(
-                stretch > 0, area / np.where(stretch > 0, stretch, 1.0), line.level(since[chosen])
-            )
+            lasts = stretch > 0
+            out: Floats = np.divide(area, stretch, out=np.zeros(len(area)), where=lasts)
+            if not lasts.all():
+                out[~lasts] = line.level(since[chosen[~lasts]])
+            return out
 
         return self._each(workers, one, len(since))
 
@@ -117,6 +119,9 @@ class Occupancy:
 def groups(codes: Codes) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Each code with the rows that have it."""
     if not len(codes):
+        return
+    if (codes == codes[0]).all():
+        yield int(codes[0]), np.arange(len(codes))
         return
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]

@@ -77,9 +77,9 @@ without the time of posting, a slow way out or a reader that stalls where nobody
 decode whose KV may be offered or whose prompt may wait where neither is traced, KV that nobody read where not
 all of decode is traced. [What is missing](#what-may-be-missing) is listed with the answer.
 
-Nothing is missing where the objective leaves no room for chance: waits no longer than is ordinary in pools with
-room, beside a hand-over that usually takes less of the objective than its bytes do, or next to nothing. The
-share of such a miss that is these waits' is nobody's; the evidence quotes them.
+Nothing is missing where the objective leaves no room for chance: waits no longer than is ordinary in pools
+with room, beside a hand-over that usually takes less of the objective than its bytes do, or next to nothing.
+The share of such a miss that is these waits' is nobody's; the evidence quotes them.
 
 """
 

@@ -9,7 +9,7 @@ import numpy as np
 from analyzer.baselines import ENOUGH_HEALTHY, decode_step
 from analyzer.occupancy import Occupancy
 from analyzer.robust_fit import fit
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import DECODE_PART, Floats
 
 ALONE = 0.02
@@ -18,6 +18,7 @@ BESIDE_STEPS = ("preempted", "recompute", "handoff", "blocked")
 """Parts of the decode interval that are no step."""
 
 
+@once
 def prompts_on_decode(s: Situation) -> Occupancy:
     """Prompts computed by workers that decode: colocated ones, and follow-up turns appended there."""
     r = s.requests
@@ -31,6 +32,7 @@ def prompts_on_decode(s: Situation) -> Occupancy:
     )
 
 
+@once
 def slower(s: Situation) -> Floats:
     """Part of each missed stream's time over the TPOT objective that prompts in its steps explain; 0 to 1."""
     tokens = np.maximum(s.of(s.requests.output_tokens) - 1, 1.0)

@@ -12,6 +12,7 @@ from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Freed, Outcome
 from analyzer.verdict.vocabulary import Cause
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 IDLE = 0.5
 """A pool used less than this on average is mostly idle."""
 SLOW_PAIR = 1.4
@@ -148,19 +149,16 @@ def prealloc_backpressure(s: Situation, found: Attribution) -> Finding | None:
 
 def compatibility_mismatch(s: Situation, _: Attribution) -> Finding | None:
     """Producers and consumers that hand off to each other and differ in what both must agree on."""
-    t = s.transfers
-    pairs = (
-        np.unique(np.column_stack([t.producer, t.consumer]), axis=0)
-        if len(t)
-        else np.zeros((0, 2), np.uint64)
-    )
-    r = s.requests
-    legs = np.column_stack([r.prefill_worker, r.decode_worker])
-    pairs = np.unique(np.concatenate([pairs, legs[(legs != 0).all(axis=1)]]), axis=0)
+    t, r = s.transfers, s.requests
+    both = (r.prefill_worker != 0) & (r.decode_worker != 0)
+    producers = np.concatenate([t.producer, r.prefill_worker[both]])
+    consumers = np.concatenate([t.consumer, r.decode_worker[both]])
+    # codes are hashes: a product that wraps round tells pairs apart as well
+    first = np.unique(producers * _ODD + consumers, return_index=True)[1]
     workers = s.loaded.workers
     keys: set[str] = set()
-    for producer, consumer in pairs:
-        keys |= set(differences(workers.get(int(producer)), workers.get(int(consumer))))
+    for producer, consumer in zip(producers[first].tolist(), consumers[first].tolist(), strict=True):
+        keys |= set(differences(workers.get(producer), workers.get(consumer)))
     if not keys:
         return None
     detail = f"the two sides of hand-offs differ in {', '.join(sorted(keys))}"
