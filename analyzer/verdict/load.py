@@ -16,6 +16,7 @@ from analyzer.slo.scope import Scope
 from analyzer.verdict.readings import SIGNALS, Readings
 from analyzer.verdict.tables import ClockOffset, Codes, Requests, Transfers, Worker, table_fields
 from collector.engines import ADAPTERS
+from collector.phases import DECODE_PARTS, TTFT_PARTS, Phase
 from collector.sql import read_sql
 
 CONTEXT_NS = 900 * 1_000_000_000
@@ -208,14 +209,22 @@ def _codes_of(store: Columns, names: Sequence[str]) -> dict[str, int]:
     return dict(zip(names, (int(code) for code in found["code"]), strict=True))
 
 
-_WIDTHS = {"exposed": 12, "exposed_decode": 6, "lasted_by_phase": 11, "phase_from": 11, "phase_until": 11}
-
-
 class _Empty(dict[str, Any]):
     """Columns of an answer without rows, which Native sends without any header."""
 
     def __missing__(self, name: str) -> Any:
-        return np.zeros((0, _WIDTHS[name])) if name in _WIDTHS else np.zeros(0, np.uint64)
+        return np.zeros(0, np.uint64)
+
+
+_UNSEEN_NS = -(2.0**63)
+"""Stands for an instant that is not known where integers are stored."""
+
+
+def _seconds(stored: np.ndarray, width: int) -> np.ndarray:
+    """(rows, width) seconds of what is stored in nanoseconds; nan where it is not known."""
+    if stored.ndim < 2 or not stored.shape[1]:
+        return np.full((len(stored), width), np.nan)
+    return np.where(stored == _UNSEEN_NS, np.nan, stored / 1e9)
 
 
 def _requests(raw: Raw, origin_ns: int, objectives: Objectives) -> Requests:
@@ -228,8 +237,11 @@ def _requests(raw: Raw, origin_ns: int, objectives: Objectives) -> Requests:
         "start": start,
         "ttft_limit": limits[at, 0],
         "tpot_limit": limits[at, 1],
-        "phase_from": raw["phase_from"] + start[:, None],
-        "phase_until": raw["phase_until"] + start[:, None],
+        "exposed": _seconds(raw["exposed_ns"], len(TTFT_PARTS)),
+        "exposed_decode": _seconds(raw["exposed_decode_ns"], len(DECODE_PARTS)),
+        "lasted_by_phase": _seconds(raw["phase_ns"], len(Phase)),
+        "phase_from": _seconds(raw["phase_from_ns"], len(Phase)) + start[:, None],
+        "phase_until": _seconds(raw["phase_until_ns"], len(Phase)) + start[:, None],
     }
     flags = ("inside", "answered", "censored", "appended", "joined_by_id", "masked", "impossible")
     given |= {name: raw[name].astype(bool) for name in flags}

@@ -79,13 +79,22 @@ class NativeReader:
         raise ValueError(f"column {name}: type {type_} is not read as an array; cast it in the statement")
 
     def _arrays(self, dtype: str, rows: int) -> Column:
-        """Arrays of one length become a matrix (rows, length)."""
-        ends = self._numbers("<u8", rows)
+        """Arrays of one length become a matrix (rows, length).
+
+        Where some are empty it is one of floats, and nan in their rows.
+        """
+        ends = self._numbers("<u8", rows).astype(np.int64)
         flat = self._numbers(dtype, int(ends[-1]) if rows else 0)
-        width = int(ends[0]) if rows else 0
-        if not np.array_equal(ends, np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(width)):
+        lengths = np.diff(ends, prepend=0)
+        width = int(lengths.max(initial=0))
+        filled = lengths == width
+        if filled.all():
+            return flat.reshape(rows, width)
+        if lengths[~filled].any():
             raise ValueError("arrays of different lengths cannot be read as a matrix")
-        return flat.reshape(rows, width)
+        out = np.full((rows, width), np.nan)
+        out[filled] = flat.reshape(-1, width)
+        return out
 
     def _numbers(self, dtype: str, count: int) -> Column:
         return np.frombuffer(self._bytes(np.dtype(dtype).itemsize * count), dtype, count)
@@ -113,4 +122,9 @@ def _joined(parts: list[Column]) -> Column:
     filled = [part for part in parts if len(part)]
     if not filled:
         return parts[0]
+    width = max((part.shape[1] for part in filled if part.ndim > 1), default=0)
+    filled = [
+        np.full((len(part), width), np.nan) if part.ndim > 1 and not part.shape[1] else part
+        for part in filled
+    ]
     return filled[0] if len(filled) == 1 else np.concatenate(filled)
