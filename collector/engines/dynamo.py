@@ -31,12 +31,33 @@ _COLOCATED_HOLDS = (Phase.PREFILL_QUEUE, Phase.PREFILL_COMPUTE, Phase.FIRST_DECO
 
 _FIRST_TOKEN = Instant("start", (("ttft_ms", _MS),))
 
+_ENDED = "event:request completed:status"
+_ERROR = "event:request completed:error_type"
 _UNSAID = (("request.outcome", ""),)
 _TOKENS = ("ttft_ms", "*")
 _RECEIVED = ("@event:request received", "*")
 _ERROR_UNANSWERED = (("request.outcome", "error"), ("ttft_ms", ""))
 _TOLD_STATUS = "event:http response sent:status"
+_NEVER_ANSWERED = (
+    *_UNSAID,
+    ("ttft_ms", ""),
+    ("@event:http response sent", ""),
+    ("@event:response failed", ""),
+)
+# What the client was told of a request without an answer says more than the frontend's own word, by which
+# a worker over its session limit is connection_failed, and a wrong body an error or nothing at all.
+_TOLD = {
+    **dict.fromkeys(("400", "401", "403", "404", "405", "411", "413", "415", "422"), "invalid"),
+    **dict.fromkeys(("429", "503", "529"), "rejected"),
+    **dict.fromkeys(("500", "501", "502"), "error"),
+    **dict.fromkeys(("408", "504"), "timeout"),
+    "499": "cancelled",
+}
 _FAILED = (("ttft_ms", ""), ("@event:response failed", "*"))
+
+_IN_ONE_PIECE = (("event:request received:request_type", "unary"), (_ENDED, "success"))
+# What was asked for was wrong; a stream says so after its 200.
+_WRONG = ("validation", "not_found")
 
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "")
 
@@ -67,11 +88,22 @@ _HTTP_REQUEST = SpanRule(
         Fact("outcome", value="cancelled", where=(("request.outcome", "cancelled"),)),
         Fact("outcome", value="interrupted", where=(("request.outcome", "error"), ("ttft_ms", "*"))),
         Fact("outcome", value="error", where=_ERROR_UNANSWERED),
-        # A worker over its session limit counts as connection_failed: what the client was told says more.
         *(
-            Fact("outcome", value="rejected", rank=0, where=(*_ERROR_UNANSWERED, (_TOLD_STATUS, status)))
-            for status in ("429", "503")
+            Fact("outcome", value=outcome, rank=0, where=(("ttft_ms", ""), (_TOLD_STATUS, status)))
+            for status, outcome in _TOLD.items()
         ),
+        *(
+            Fact(
+                "outcome",
+                value="invalid",
+                rank=0,
+                where=(("ttft_ms", ""), (_TOLD_STATUS, "200"), (_ERROR, why)),
+            )
+            for why in _WRONG
+        ),
+        Fact("http_status", _TOLD_STATUS),
+        # No answer was ever begun: the client left first, although within it may be called a success.
+        Fact("outcome", value="cancelled", where=_NEVER_ANSWERED),
         # Without an outcome of its own (1.4, and lifecycle mode, which says it elsewhere): a span can end
         # in error although every token came, and does when the client leaves.
         Fact(
@@ -96,35 +128,44 @@ _HTTP_REQUEST = SpanRule(
     ),
 )
 
+# Of an answer in one piece http-request tells a first token on chat alone, and not in lifecycle mode: its
+# client had that with the rest.
+_FIRST_WITH_THE_REST = Mark("first_token", END, rank=2, where=_IN_ONE_PIECE)
+
 # Lifecycle mode moves the model and the outcome here.
 _LIFECYCLE = SpanRule(
     span="request.lifecycle",
     ids=("dynamo.request.id",),
     plays=(((), Role.ROUTER),),
+    marks=(_FIRST_WITH_THE_REST,),
     facts=(
         Fact("model", "model", rank=2),
+        Fact("model", "event:request received:model", rank=3),
+        *(Fact("outcome", value="invalid", where=((_ERROR, why),)) for why in _WRONG),
         Fact("outcome", value="ok", rank=2, where=(("dynamo.request.terminal.outcome", "success"),)),
         Fact("outcome", value="cancelled", rank=2, where=(("dynamo.request.terminal.outcome", "cancelled"),)),
         Fact("outcome", value="error", rank=2, where=(("dynamo.request.terminal.outcome", "error"),)),
     ),
 )
 
-_ENDED = "event:request completed:status"
-_ERROR = "event:request completed:error_type"
 
-# On /v1/completions the frontend tells here, not on http-request, how the answer ended.
-_COMPLETIONS = SpanRule(
-    span="completions_single",
-    plays=(((), Role.ROUTER),),
-    facts=(
-        Fact("model", "event:request received:model", rank=2),
-        Fact("outcome", value="cancelled", rank=2, where=((_ENDED, "cancelled"),)),
-        # http-request alone would call this a refusal, too.
-        Fact("outcome", value="error", rank=3, where=((_ENDED, "error"), (_ERROR, "internal"))),
-        Fact("outcome", value="rejected", rank=4, where=((_ENDED, "error"), (_ERROR, "unavailable"))),
-        Fact("outcome", value="error", rank=5, where=((_ENDED, "error"),)),
-    ),
-)
+def _completions(span: str) -> SpanRule:
+    """On /v1/completions the frontend tells here, not on http-request, how the answer ended."""
+    return SpanRule(
+        span=span,
+        plays=(((), Role.ROUTER),),
+        marks=(_FIRST_WITH_THE_REST,),
+        facts=(
+            Fact("model", "event:request received:model", rank=2),
+            Fact("outcome", value="ok", rank=2, where=((_ENDED, "success"),)),
+            Fact("outcome", value="cancelled", rank=2, where=((_ENDED, "cancelled"),)),
+            *(Fact("outcome", value="invalid", rank=2, where=((_ERROR, why),)) for why in _WRONG),
+            # http-request alone would call this a refusal, too.
+            Fact("outcome", value="error", rank=3, where=((_ENDED, "error"), (_ERROR, "internal"))),
+            Fact("outcome", value="rejected", rank=4, where=((_ENDED, "error"), (_ERROR, "unavailable"))),
+            Fact("outcome", value="error", rank=5, where=((_ENDED, "error"),)),
+        ),
+    )
 
 
 def _route(span: str) -> SpanRule:
@@ -325,8 +366,13 @@ ADAPTER = Adapter(
     rules=(
         _HTTP_REQUEST,
         _LIFECYCLE,
-        _COMPLETIONS,
-        SpanRule(span="completions", ignored="around completions_single, which tells how the answer ended"),
+        _completions("completions_single"),
+        _completions("completions_batch"),
+        SpanRule(
+            span="completions",
+            ignored="around completions_single or _batch, which tells how the answer ended",
+        ),
+        SpanRule(span="embeddings", ignored="no generation"),
         SpanRule(
             span="kv_router.select_worker",
             plays=(((), Role.ROUTER),),

@@ -30,7 +30,8 @@ _TYPE = "# TYPE "
 _POD_LABELS = ("exported_pod", "pod")
 SCOPE = "pdscope.scrape"
 WORKER = "pd.worker"
-"""Label that names the worker whose pod an exporter of the infrastructure speaks of."""
+"""Label that names the worker of a series: where an exporter speaks of its pod, and where the page of
+a process holds the name by which requests know it."""
 
 
 def attribute(key: str, value: str) -> KeyValue:
@@ -117,10 +118,12 @@ class Layout:
         self._numbers: list[tuple[NumberDataPoint, int]] = []
         self._groups: dict[tuple[str, tuple[tuple[str, str], ...]], _Histogram | _Summary] = {}
         self._start: int | None = None
+        self._own_names: set[str] = set()
         self._cumulative: list[Any] = []
         for place, (family, kind, key) in enumerate(self._typed()):
             if key:
                 self._add(place, family, kind, key)
+        self._sign()
         self._histograms = [group for group in self._groups.values() if isinstance(group, _Histogram)]
         self._summaries = [group for group in self._groups.values() if isinstance(group, _Summary)]
         for histogram in self._histograms:
@@ -147,6 +150,8 @@ class Layout:
             return
         if not self._wanted.keeps(known, labels):
             return
+        if own := self._wanted.own_name(known, labels):
+            self._own_names.add(own)
         if name == START_TIME:
             self._start = place
         if kind == "histogram":
@@ -218,6 +223,16 @@ class Layout:
         pod = next((labels[name] for name in _POD_LABELS if labels.get(name)), "")
         worker = {WORKER: self.pods[pod]} if pod in self.pods else {}
         return [attribute(name, value) for name, value in {**labels, **worker}.items() if value]
+
+    def _sign(self) -> None:
+        """Where series of a page name its one worker as requests do, the others are that worker's as well."""
+        if len(self._own_names) != 1:
+            return
+        (own,) = self._own_names
+        points = [point for point, _ in self._numbers] + [group.point for group in self._groups.values()]
+        for point in points:
+            if all(label.key != WORKER for label in point.attributes):
+                point.attributes.append(attribute(WORKER, own))
 
     def fill(self, numbers: Sequence[str], time_ns: int) -> bytes:
         """The export with these numbers, serialized. Raises BadPage when one is none."""

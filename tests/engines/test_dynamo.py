@@ -200,7 +200,8 @@ def test_on_completions_the_frontend_tells_the_outcome_on_a_span_within(store, e
     out = Emitter()
     failed = ended["status"] == "error"
     about = {"request_id": "u-1", "uri": "/v1/completions", "x_request_id": "mine"}
-    sent = [("http response sent", 20, {"status": "503" if failed else "200"})]
+    statuses = {"unavailable": "503", "internal": "500"}
+    sent = [("http response sent", 20, {"status": statuses.get(ended["error_type"], "200")})]
     sent += [("response failed", 20, {})] if failed else []
     root = out.span(
         "dynamo-frontend", "http-request", 0, 30, about, parent=caller(6), events=sent, error=failed
@@ -320,3 +321,91 @@ def test_legs_whose_root_span_was_never_sent_are_no_request_until_it_comes(store
     assert unexplained([out.body()]) == {}
     (row,) = assemble(store, [out.body(), lost.body()])
     assert row["spans"] == 8
+
+
+def answered(out: Emitter, number: int, uri: str, status: int, **said: str) -> SpanContext:
+    """The frontend's span of a request that got this HTTP status."""
+    events = [("http response sent", 1, {"status": str(status), "latency_ms": "1"})]
+    about = {"request_id": f"u-{number}", "uri": uri, "x_request_id": f"mine-{number}", **said}
+    return out.span(
+        "dynamo-frontend", "http-request", 0, 80 if status == 200 else 2, about,
+        parent=caller(60 + number), events=events, error=status != 200,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (400, "invalid"),
+        (404, "invalid"),
+        (422, "invalid"),
+        (429, "rejected"),
+        (503, "rejected"),
+        (500, "error"),
+        (501, "error"),
+        (504, "timeout"),
+        (499, "cancelled"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("/v1/completions", {}),  # a body that is no JSON: one bare span
+        ("/v1/chat/completions", {"model": "tiny", "request.outcome": "error"}),
+    ],
+)
+def test_a_request_without_an_answer_ended_as_its_client_was_told(store, uri, said, status, outcome):
+    out = Emitter()
+    answered(out, 1, uri, status, **said)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert (row["outcome"], row["http_status"], row["complete"]) == (outcome, status, 1)
+
+
+@pytest.mark.parametrize("on", ["http-request", "completions_single"])
+def test_a_wrong_request_of_which_a_stream_says_so_after_its_200_is_no_failure_of_the_service(store, on):
+    out = Emitter()
+    events = [("request completed", 5, {"status": "error", "error_type": "validation"})]
+    sent = ("http response sent", 3, {"status": "200"})
+    about = {"request_id": "u-4", "uri": "/v1/completions"}
+    if on == "http-request":
+        about |= {"uri": "/v1/chat/completions", "request.outcome": "error"}
+    root = out.span(
+        "dynamo-frontend", "http-request", 0, 9, about, parent=caller(64),
+        events=[sent, *(events if on == "http-request" else [])],
+    )  # fmt: skip
+    if on != "http-request":
+        out.span("dynamo-frontend", on, 1, 8, parent=root, events=events, error=True)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert (row["outcome"], row["complete"]) == ("invalid", 1)
+
+
+@pytest.mark.parametrize("span", ["completions_single", "completions_batch"])
+def test_an_answer_in_one_piece_on_completions_is_whole_and_its_first_token_came_with_the_rest(store, span):
+    """Seen live with 1.6.1: its http-request tells no outcome, no tokens and no ttft_ms."""
+    out = Emitter()
+    root = answered(out, 2, "/v1/completions", 200)
+    around = out.span("dynamo-frontend", "completions", 1, 79, parent=root)
+    asked = {"request_id": "u-2", "model": "tiny", "endpoint": "completions", "request_type": "unary"}
+    told = [("request received", 2, asked), ("request completed", 78, {**asked, "status": "success"})]
+    out.span("dynamo-frontend", span, 1, 78.5, parent=around, events=told)
+    leg = {"component": "backend", "endpoint": "generate", "request_id": "u-2", "instance_id": LIVE}
+    out.span("dynamo-decode", "handle_payload", 40, 95, leg, parent=around, kind=SpanKind.SERVER)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert unexplained([out.body()]) == {}
+    assert (row["outcome"], row["complete"], row["model"]) == ("ok", 1, "tiny")
+    assert (row["ttft_ns"], row["ttft_source"], row["tpot_ns"]) == (78.5 * MS, "router_first_token", None)
+
+
+def test_embeddings_are_no_generation(store):
+    out = Emitter()
+    root = answered(out, 3, "/v1/embeddings", 404)
+    out.span("dynamo-frontend", "embeddings", 1, 2, parent=root, error=True)
+
+    assert assemble(store, [out.body()]) == []
+    assert unexplained([out.body()]) == {}

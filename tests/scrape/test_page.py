@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.engines import ADAPTERS
 from collector.scrape.errors import BadPage
-from collector.scrape.page import Layout, attribute, split
+from collector.scrape.page import WORKER, Layout, attribute, split
 from collector.scrape.wanted import wanted
 from tests.scrape.pages import captured, every_page
 
@@ -21,13 +21,15 @@ def export(text, pods=None, also=(), only=()):
     return ExportMetricsServiceRequest.FromString(layout.fill(numbers, NOW))
 
 
-def points(export):
+def points(export, leave_out=()):
     """(metric, kind, labels) -> point."""
     found = {}
     for metric in export.resource_metrics[0].scope_metrics[0].metrics:
         kind = metric.WhichOneof("data")
         for point in getattr(metric, kind).data_points:
-            labels = tuple(sorted((a.key, a.value.string_value) for a in point.attributes))
+            labels = tuple(
+                sorted((a.key, a.value.string_value) for a in point.attributes if a.key not in leave_out)
+            )
             found[metric.name, kind, labels] = point
     return found
 
@@ -35,7 +37,7 @@ def points(export):
 @pytest.mark.parametrize("path", every_page(), ids=str)
 def test_every_captured_page_reads_as_prometheus_clients_own_parser_reads_it(path):
     text = captured(str(path))[-1]
-    found = points(export(text))
+    found = points(export(text), leave_out=(WORKER,))
     seen = 0
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -82,6 +84,32 @@ def test_only_the_series_that_a_rule_reads_are_kept():
     assert len(points(export(page))) == 2
     (kept,) = points(export(page, only=(("namespace", ("llm",)),)))
     assert ("namespace", "llm") in kept[2]
+
+
+ONE_WORKER = """# TYPE dynamo_component_inflight_requests gauge
+dynamo_component_inflight_requests{dynamo_endpoint="generate",worker_id="bcb1c4a8d0a1f30a"} 2
+# TYPE vllm:kv_cache_usage_perc gauge
+vllm:kv_cache_usage_perc{engine="0"} 0.9
+# TYPE vllm:time_to_first_token_seconds histogram
+vllm:time_to_first_token_seconds_bucket{le="+Inf"} 3
+vllm:time_to_first_token_seconds_count 3
+vllm:time_to_first_token_seconds_sum 1.5
+"""
+
+
+def test_a_page_that_names_its_worker_as_requests_do_is_that_workers_throughout():
+    """Seen live with Dynamo 1.6.1, whose decode workers export the engine's metrics beside their own."""
+    told = {metric: dict(labels) for metric, _, labels in points(export(ONE_WORKER))}
+
+    assert {labels.get(WORKER) for labels in told.values()} == {str(0xBCB1C4A8D0A1F30A)}
+    assert len(told) == 3
+
+
+def test_a_page_of_several_workers_names_none_for_what_is_told_of_all():
+    other = 'dynamo_component_inflight_requests{dynamo_endpoint="generate",worker_id="7"} 1\n'
+    page = ONE_WORKER.replace("# TYPE vllm:kv", f"{other}# TYPE vllm:kv", 1)
+
+    assert all(WORKER not in dict(labels) for _, _, labels in points(export(page)))
 
 
 def test_a_pods_series_names_its_worker():

@@ -206,6 +206,20 @@ def test_a_hexadecimal_worker_id_is_the_decimal_one_that_requests_name(store, si
         assert (row["signal"], row["pool"], row["value"]) == ("running", "decode", 2.0)
 
 
+def test_a_page_that_holds_its_workers_name_is_read_under_it(store, worker, signals):
+    store.insert_metrics(
+        [
+            body(
+                worker,
+                gauge("vllm:kv_cache_usage_perc", number(1, 0.9, **{"pd.worker": "88443322"})),
+            )
+        ]
+    )
+    (row,) = signals("88443322")
+    assert (row["signal"], row["value"]) == ("kv_used_fraction", 0.9)
+    assert signals(worker) == []
+
+
 def test_a_worker_id_that_is_no_number_leaves_the_sender_as_the_worker(store, worker, signals):
     point = number(1, 2, worker_id="not-hex", dynamo_endpoint="generate")
     store.insert_metrics([body(worker, gauge("dynamo_component_inflight_requests", point))])
