@@ -287,7 +287,9 @@ class _Request:
     def _ttft_source(self) -> str:
         if not self.first:
             return ""
-        return {1: "client", 2: "router_first_token"}.get(self.first_rank, "engine_first_token")
+        return {0: "router_first_token", 1: "client", 2: "router_first_token"}.get(
+            self.first_rank, "engine_first_token"
+        )
 
     def _uncertainty(self) -> int | None:
         if not self.first:

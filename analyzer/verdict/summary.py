@@ -7,6 +7,7 @@ import numpy as np
 
 from analyzer.verdict.causes import chance
 from analyzer.verdict.situation import Situation
+from analyzer.verdict.untold import untold
 from analyzer.verdict.vocabulary import Cause
 
 SHORT = {
@@ -63,6 +64,8 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
         text += f" (p50 {_seconds(answer.excess_ttft[0])} of TTFT)"
     elif answer.excess_tpot:
         text += f" (p50 {answer.excess_tpot[0] * 1e3:.1f} ms a token over)"
+    if dominant is Cause.INSUFFICIENT_EVIDENCE:
+        text += untold(s, counts)
     used = s.loaded.readings.pool_mean("kv_used_fraction", s.pools.decode_workers.tolist())
     if used is not None and dominant in (Cause.PREFILL_STARVED, Cause.DECODE_STARVED, Cause.OVERLOAD):
         text += f"; decode used {used:.0%} of its KV"

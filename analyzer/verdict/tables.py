@@ -114,6 +114,9 @@ class Requests:
     preempted: Floats
     stalled: Floats
     composite: Floats
+    """Seconds of `unattributed` that lie within phases which spans time as one."""
+    within: NDArray[np.uint16]
+    """Those phases, of the longest such time: a bit each, in the order of Phase."""
     prefill_worker: Codes
     decode_worker: Codes
     request_id: Codes

@@ -404,15 +404,20 @@ ADAPTER = Adapter(
             "Dynamo's preprocessing before its first router span",
             Source.BOUNDED,
         ),
+        # The worker's span ends with its last token, whether or not the client takes them.
+        Between(
+            "first_token",
+            "engine_end",
+            (Phase.DECODE,),
+            "from the first token that was sent to the end of the decode worker's span",
+        ),
     ),
     switch_on=(
         "OTEL_EXPORT_ENABLED=1 OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://HOST:4317 DYN_LOGGING_JSONL=1; "
         "DYN_REQUEST_TRACE=1 DYN_REQUEST_TRACE_SINKS=file for what spans leave out of cancelled requests"
     ),
     metrics_on="DYN_SYSTEM_PORT=8081 for each worker (http://HOST:8081/metrics)",
-    checked_against=(
-        "live captures of Dynamo 1.6.1 and 1.4.2 with its mock engine; migration against its documented shape"
-    ),
+    checked_against=("live runs and captures of Dynamo 1.6.1, captures of 1.4.2, with its mock engine"),
     signals=_SIGNALS,
     unmapped=_UNMAPPED,
     known_lies=(
@@ -424,5 +429,8 @@ ADAPTER = Adapter(
         "dynamo_component_router_time_to_first_token_seconds counts every request twice",
         "decode's handle_payload looks well when its prefill worker was killed",
         "a prefill worker over its session limit is called connection_failed: nothing of the network failed",
+        "/v1/completions: tokens of an answer in one piece are told by the request trace alone",
+        "/v1/completions: of several prompts in one request the tokens of one are told",
+        "completions_single calls an answer in one piece a success although its client left before it",
     ),
 )

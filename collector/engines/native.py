@@ -108,8 +108,8 @@ _REQUEST = SpanRule(
     marks=(
         Mark("request_start", Instant("start"), rank=0),
         Mark("request_end", Instant("end"), rank=0),
-        Mark("first_token", Instant(f"event:{names.FIRST_TOKEN_EVENT}"), rank=2),
-        Mark("last_token", Instant(f"event:{names.LAST_TOKEN_EVENT}"), rank=2),
+        Mark("first_token", Instant(f"event:{names.FIRST_TOKEN_EVENT}"), rank=0),
+        Mark("last_token", Instant(f"event:{names.LAST_TOKEN_EVENT}"), rank=0),
     ),
     facts=(
         Fact("request_id", names.REQUEST_ID, rank=0),

@@ -81,8 +81,7 @@ def test_streams_that_did_not_finish_are_no_successes(assembled, name, outcome):
     [
         ("dynamo/router-default-roundrobin", 12, "tiny"),
         ("dynamo/agg-no-disagg", 12, "tiny"),
-        # in lifecycle mode no span says the model
-        ("dynamo/all-signals-lifecycle", 52, ""),
+        ("dynamo/all-signals-lifecycle", 52, "tiny"),
     ],
 )
 def test_other_modes_give_every_request_with_its_model_and_workers(assembled, name, requests, model):

@@ -4,6 +4,7 @@ import pytest
 from opentelemetry.trace import SpanContext, SpanKind
 
 from analyzer.assemble.oracle_spans import read_spans
+from collector.phases import DECODE_PARTS
 from collector.store import Store
 from tests.engines.assembled import assemble, bodies, plausible, unexplained
 from tests.engines.emitter import MS, Emitter, caller, exposed
@@ -409,3 +410,47 @@ def test_embeddings_are_no_generation(store):
 
     assert assemble(store, [out.body()]) == []
     assert unexplained([out.body()]) == {}
+
+
+def test_decode_lasts_from_the_first_token_sent_to_the_end_of_its_workers_span(store):
+    """Seen live behind a reader that took a minute for what decode had sampled in two seconds."""
+    out = Emitter()
+    about = {
+        "request_id": "u-1", "uri": "/v1/chat/completions", "ttft_ms": "30", "request.outcome": "success",
+        "output_tokens": "11",
+    }  # fmt: skip
+    root = out.span("dynamo-frontend", "http-request", 0, 300, about, parent=caller(70))
+    leg = {"component": "backend", "endpoint": "generate", "request_id": "u-1", "instance_id": LIVE}
+    out.span("dynamo-decode", "handle_payload", 10, 130, leg, parent=root, kind=SpanKind.SERVER)
+
+    (row,) = assemble(store, [out.body()])
+
+    told = dict(zip(DECODE_PARTS, row["exposed_decode_ns"], strict=True))
+    assert (told["running"], told["unattributed"]) == (100 * MS, 170 * MS)
+
+
+def test_lifecycle_mode_tells_the_model_on_an_event_and_no_first_token_of_an_answer_in_one_piece(store):
+    out = Emitter()
+    root = answered(out, 5, "/v1/chat/completions", 200)
+    asked = {"request_id": "u-5", "model": "tiny", "request_type": "unary"}
+    told = [("request received", 1, asked), ("request completed", 70, {**asked, "status": "success"})]
+    about = {"dynamo.request.id": "u-5", "dynamo.request.terminal.outcome": "success"}
+    out.span("dynamo-frontend", "request.lifecycle", 1, 79, about, parent=root, events=told)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert (row["outcome"], row["complete"], row["model"], row["ttft_ns"]) == ("ok", 1, "tiny", 79 * MS)
+
+
+def test_a_client_that_left_before_an_answer_in_one_piece_is_no_success(store):
+    """Seen live: the frontend says success within, and no response was ever sent."""
+    out = Emitter()
+    about = {"request_id": "u-6", "uri": "/v1/completions"}
+    root = out.span("dynamo-frontend", "http-request", 0, 400, about, parent=caller(71))
+    ended = {"request_type": "unary", "status": "success"}
+    told = [("request received", 2, {"request_type": "unary"}), ("request completed", 399, ended)]
+    out.span("dynamo-frontend", "completions_single", 1, 399, parent=root, events=told)
+
+    (row,) = assemble(store, [out.body()])
+
+    assert (row["outcome"], row["complete"]) == ("cancelled", 1)

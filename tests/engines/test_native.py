@@ -21,3 +21,21 @@ def test_tokenising_within_the_routers_queue_is_known_and_counts_as_the_queue(op
 
     assert row["phase_ns"][PHASES.index("tokenize")] == took
     assert row["exposed_ns"][TTFT_PARTS.index("router_queue")] == 1000 * MS
+
+
+def test_the_first_token_that_the_tap_sent_counts_not_the_earlier_one_of_the_router_beneath(open_store):
+    """Seen live: 42 ms lay between a frontend's word for it and the client's, on the way between both."""
+    out = Emitter()
+    sent = [("first_token", 79, {}), ("last_token", 90, {})]
+    told = {"pd.request.id": "mine", "pd.outcome": "ok", "pd.output_tokens": 3}
+    tap = out.span("tap", "pd.request", 0, 91, told, events=sent)
+    beneath = {
+        "request_id": "u-1", "uri": "/v1/chat/completions", "x_request_id": "mine", "ttft_ms": "36",
+        "request.outcome": "success", "output_tokens": "3",
+    }  # fmt: skip
+    out.span("dynamo-frontend", "http-request", 1, 38, beneath, parent=tap)
+
+    (row,) = assemble(open_store, [out.body()])
+
+    assert (row["ttft_ns"], row["ttft_source"]) == (79 * MS, "router_first_token")
+    assert row["tpot_ns"] == pytest.approx(5.5 * MS)

@@ -135,6 +135,7 @@ class World:
             "preempted": 0.0,
             "stalled": NAN,
             "composite": 0.0,
+            "within": 0,
             "prefill_worker": self.code("prefill-0"),
             "decode_worker": self.code("decode-0"),
             "request_id": len(self.rows) + 1000,

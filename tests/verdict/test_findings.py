@@ -18,10 +18,11 @@ from tests.paths import SHARED
 from tests.verdict.build import HEALTHY, World, healthy
 
 
-def found(world: World) -> set[str]:
+def found(world: World) -> dict[str, str]:
+    """What each finding says, by its name."""
     with np.errstate(divide="ignore", invalid="ignore"):
         s = world.situation()
-        return {item.finding for item in find(s, attribute(s))}
+        return {item.finding: item.detail for item in find(s, attribute(s))}
 
 
 def histogram(
@@ -97,6 +98,20 @@ def slow_pairs(world: World) -> None:
                 producer=pre,
                 consumer=dec,
             )
+
+
+def one_of_three(world: World, prompt: float = 1000.0) -> None:
+    """Requests over three decode workers, with time that nothing covers on one of them."""
+    for number in range(60):
+        slow = number % 3 == 1
+        first = 3.0 if slow else 0.3
+        world.request(
+            5.0 * number,
+            {"router_queue": 0.01},
+            first_token=first,
+            decode_worker=f"decode-{number % 3}",
+            input_tokens=prompt if slow else 1000.0,
+        )
 
 
 def sides_differ(world: World) -> None:
@@ -237,6 +252,31 @@ CASES: dict[str, Callable[[World], None]] = {
 }
 
 
+def test_misses_that_nothing_explains_on_one_worker_name_it() -> None:
+    world = World()
+    one_of_three(world)
+
+    assert found(world)["path_specific"] == (
+        "20 of 20 requests missed on decode decode-1, while 40 on the other decode workers met"
+    )
+
+
+def test_a_worker_that_is_sent_the_long_prompts_is_not_named_for_them() -> None:
+    world = World()
+    one_of_three(world, prompt=30_000.0)
+
+    assert "path_specific" not in found(world)
+
+
+def test_time_within_phases_that_spans_time_as_one_is_no_gap() -> None:
+    world = World()
+    for number in range(20):
+        row = world.request(5.0 * number, {"router_queue": 0.01}, first_token=3.0)
+        world.rows[row] |= {"composite": 2.95, "within": 4}
+
+    assert "unattributed_gap" not in found(world)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_finding_is_made_where_it_holds(name: str) -> None:
     world = World()
@@ -272,7 +312,7 @@ def test_a_healthy_window_has_no_findings() -> None:
     healthy(world)
     for signal, value in (("kv_used_fraction", 0.4), ("running", 1.0)):
         world.steady(signal, "decode-0", value)
-    assert found(world) == set()
+    assert found(world) == {}
 
 
 def test_reads_after_the_lease_that_only_prefill_counts_are_a_risk_all_the_same() -> None:

@@ -1,10 +1,10 @@
 """The sentence about a window in which nothing is to be judged."""
 
-from analyzer.verdict.diagnosis import Counts
+from analyzer.verdict.diagnosis import CauseAnswer, Counts
 from analyzer.verdict.summary import summarize
 from analyzer.verdict.tables import Freed, Outcome
 from analyzer.verdict.vocabulary import Cause
-from tests.verdict.build import World
+from tests.verdict.build import PHASES, World
 
 
 def test_it_says_what_became_of_them_and_what_kv_they_left():
@@ -28,3 +28,37 @@ def test_it_keeps_silent_about_kv_when_all_was_read():
     said = summarize(world.situation(), Counts(total=1, cancelled=1), Cause.NONE, [])
 
     assert said == "1 request started, none to be judged: 1 left by their clients."
+
+
+def abstained(world: World, counts: Counts) -> str:
+    """The sentence about a window whose misses no cause explains."""
+    share = CauseAnswer(Cause.INSUFFICIENT_EVIDENCE, counts.missed, 1.0, None, None, 0, 0.9, [], "")
+    return summarize(world.situation(), counts, Cause.INSUFFICIENT_EVIDENCE, [share])
+
+
+def test_of_misses_that_nothing_explains_it_says_within_what_their_time_lies():
+    world = World()
+    timed_as_one = 1 << PHASES.index("prefill_queue") | 1 << PHASES.index("prefill_compute")
+    for number in range(4):
+        row = world.request(10 * number, {"router_queue": 0.1}, first_token=3.0)
+        if number:
+            world.rows[row] |= {"composite": 2.5, "within": timed_as_one}
+
+    said = abstained(world, Counts(total=4, evaluated=4, missed=4))
+
+    assert said == (
+        "4 of 4 requests missed; 4 cannot be explained by what is sent; "
+        "of 3 it lies within prefill queue and prefill compute, which spans time as one."
+    )
+
+
+def test_of_misses_that_nothing_explains_it_says_how_they_failed():
+    world = World()
+    world.request(10, {}, outcome=Outcome.REJECTED, lasted=0.01)
+    world.request(20, {}, outcome=Outcome.ERROR, lasted=0.5)
+
+    said = abstained(world, Counts(total=2, evaluated=2, missed=2, rejected=1, errored=1))
+
+    assert said == (
+        "2 of 2 requests missed; 2 cannot be explained by what is sent; 1 were refused and 1 failed."
+    )

@@ -30,7 +30,7 @@ SELECT
     if(first_token > 0, fromUnixTimestamp64Nano(first_token, 'UTC'), NULL),
     if(last_token > 0, fromUnixTimestamp64Nano(last_token, 'UTC'), NULL),
     if(t1 > 0, t1 - t0, NULL),
-    multiIf(first_token = 0, '', first_rank = 1, 'client', first_rank = 2, 'router_first_token', 'engine_first_token'),
+    multiIf(first_token = 0, '', first_rank = 1, 'client', first_rank IN (0, 2), 'router_first_token', 'engine_first_token'),
     multiIf(first_token = 0, NULL, first_rank <= 2, 0, t_end > 0 AND engine_end > 0, greatest(0, t_end - engine_end), NULL),
     if(d1 > 0 AND output_tokens >= 2, (last_token - first_token) / (output_tokens - 1), NULL),
     if(t_end > 0, t_end - t0, NULL),

@@ -8,6 +8,7 @@ from analyzer.verdict.causes import failed_hand_off
 from analyzer.verdict.causes.agreement import differences
 from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
+from analyzer.verdict.findings.one_worker import worker_alone
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Freed, Outcome
 from analyzer.verdict.vocabulary import Cause
@@ -94,8 +95,13 @@ def _mean_of_any_part(s: Situation, signal: str, codes: list[int]) -> float | No
     return s.loaded.readings.pool_mean(signal, codes)
 
 
-def path_specific(s: Situation, _: Attribution) -> Finding | None:
-    """Only some pairs are slow (or fail): the others' transfers of the same size are well."""
+def path_specific(s: Situation, found: Attribution) -> Finding | None:
+    """Only some pairs are slow (or fail): the others' transfers of the same size are well; or, where nothing
+    tells why, requests miss on one worker while its siblings meet with prompts as long."""
+    return _slow_transfers(s) or worker_alone(s, found)
+
+
+def _slow_transfers(s: Situation) -> Finding | None:
     t = s.transfers
     ratio = t.seconds / s.moving.expected
     known = np.isfinite(ratio) & s.requests.inside[t.request] & (t.producer != 0) & (t.consumer != 0)

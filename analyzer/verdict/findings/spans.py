@@ -38,10 +38,10 @@ def duplicate_records(s: Situation, _: Attribution) -> Finding | None:
 
 
 def unattributed_gap(s: Situation, _: Attribution) -> Finding | None:
-    """Part of TTFT that no span covers."""
+    """Part of TTFT that no span covers, not even one that times several phases as one."""
     r = s.requests
     timed = r.inside & np.isfinite(r.exposed[:, 0]) & (r.ttft > 0)
-    gap = r.exposed[:, PART["unattributed"]]
+    gap = r.exposed[:, PART["unattributed"]] - r.composite
     large = timed & (gap > GAP_S) & (gap > GAP_SHARE * r.ttft)
     if large.sum() < max(2, 0.02 * timed.sum()):
         return None
@@ -62,7 +62,7 @@ def _where(s: Situation, rows: np.ndarray) -> str:
     r = s.requests
     ends = np.fmax(r.ended("prefill_compute"), r.ended("kv_publish"))[rows]
     begins = np.fmin(r.began("first_decode_step"), r.began("decode"))[rows]
-    gap = r.exposed[rows, PART["unattributed"]]
+    gap = r.exposed[rows, PART["unattributed"]] - r.composite[rows]
     between = np.nan_to_num(begins - ends) >= 0.5 * gap
     return "between prefill's end and the first decode step" if between.mean() > 0.5 else "in its course"
 
