@@ -60,6 +60,7 @@ COMPAT_ATTRIBUTES: Final = (
 
 # The request span
 REQUEST_ID: Final = "pd.request.id"
+ANSWER_ID: Final = "pd.answer.id"
 MODEL: Final = "gen_ai.request.model"
 INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"

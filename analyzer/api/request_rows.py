@@ -21,6 +21,7 @@ _MAX_INT64 = 2**63 - 1
 FIRST = (_MAX_INT64, "f" * 32)
 _HEX_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _NO_ID = "0" * 32
+_ANSWER_ID = re.compile(r"(chatcmpl|cmpl|resp|msg)[-_](?P<id>.+)")
 
 
 @dataclass(frozen=True)
@@ -65,16 +66,14 @@ def page(
 def matching(store: Rows, objectives: Objectives, request_id: str, tenant: str = "") -> list[Row]:
     """Requests that bear the id as key, request id, client request id or trace id; a key matches alone.
 
-    What no request bears itself may be the trace or the request id of one of its legs.
+    What no request bears itself may be the trace or the request id of one of its legs, or the id of its
+    answer as clients read it, of which some systems tell only what follows the prefix.
 
     tenant: whose requests alone; empty: everyone's.
     """
-    hex_id = request_id.lower() if _HEX_ID.fullmatch(request_id.lower()) else _NO_ID
-    params: dict[str, Any] = {"id": request_id, "hex_id": hex_id, "tenant": tenant, "limit": MAX_MATCHES}
-    found = store.rows(read_sql(__file__, "requests_match"), params)
-    found = [row for row in found if row["by_key"]] or found
-    if not found:
-        found = store.rows(read_sql(__file__, "requests_of_leg"), params)
+    found = _bearing(store, request_id, tenant)
+    if not found and (answer := _ANSWER_ID.fullmatch(request_id)):
+        found = _bearing(store, answer["id"], tenant)
     if not found:
         return []
     params = {**EVERYTHING.params(), **objectives.params(), **_keys(found)}
@@ -82,6 +81,14 @@ def matching(store: Rows, objectives: Objectives, request_id: str, tenant: str =
         told = reads(store.rows, read_sql(__file__, "requests_by_key"), _keys(found))
         judged = store.rows(read_sql(__file__, "requests_judged"), params)
     return _joined(judged, told.result())
+
+
+def _bearing(store: Rows, request_id: str, tenant: str) -> list[Row]:
+    hex_id = request_id.lower() if _HEX_ID.fullmatch(request_id.lower()) else _NO_ID
+    params: dict[str, Any] = {"id": request_id, "hex_id": hex_id, "tenant": tenant, "limit": MAX_MATCHES}
+    found = store.rows(read_sql(__file__, "requests_match"), params)
+    found = [row for row in found if row["by_key"]] or found
+    return list(found or store.rows(read_sql(__file__, "requests_of_leg"), params))
 
 
 def timeline(store: Rows, row: Row) -> Row:

@@ -194,7 +194,7 @@ class _Request:
         self.masked = self.outcome == "error" and success
 
     def _outcome_of_status(self, status: int) -> str:
-        named = {0: "", 429: "rejected", 503: "rejected", 499: "cancelled", 504: "timeout"}
+        named = {0: "", 429: "rejected", 503: "rejected", 529: "rejected", 499: "cancelled", 504: "timeout"}
         if status in named:
             return named[status]
         if status >= 400:

@@ -260,6 +260,7 @@ _REQUEST_TRACE = SpanRule(
 )
 
 _PARTS_OF_SELECT = "part of kv_router.select_worker"
+_WITHIN_PAYLOAD = "inside handle_payload, which times the same work"
 
 _WORKER = ("hex:worker_id",)
 _GENERATE = (("dynamo_endpoint", "generate"),)
@@ -382,19 +383,31 @@ ADAPTER = Adapter(
         ),
         _route("kv_router.route_request"),
         _route("router.route_request"),
+        _route("router.route_request_bidirectional"),
         _HANDLE_PAYLOAD,
         _REQUEST_TRACE,
         SpanRule(span="kv_router.compute_block_hashes", ignored=_PARTS_OF_SELECT),
         SpanRule(span="kv_router.compute_seq_hashes", ignored=_PARTS_OF_SELECT),
         SpanRule(span="kv_router.find_matches", ignored=_PARTS_OF_SELECT),
         SpanRule(span="kv_router.schedule", ignored=_PARTS_OF_SELECT),
-        SpanRule(span="engine.generate", ignored="inside handle_payload, which times the same work"),
+        # Conditional disaggregation asks once more, for whether to bypass prefill.
+        SpanRule(span="kv_router.select_without_admission", ignored=_PARTS_OF_SELECT),
+        SpanRule(span="kv_router.shared_cache_check", ignored=_PARTS_OF_SELECT),
+        SpanRule(span="engine.generate", ignored=_WITHIN_PAYLOAD),
+        SpanRule(prefix="worker.operation.", ignored=_WITHIN_PAYLOAD),
+        SpanRule(span="routed_engine.generate", ignored="around the router's own spans"),
+        SpanRule(
+            span="transport.response.wait_backend",
+            ignored="part of route_request: a worker has yet to begin its answer",
+        ),
         SpanRule(
             prefix="worker_kv_query_source_",
             ignored="a worker asks once, when it starts, who holds which blocks: no request",
         ),
         SpanRule(span="request.preprocessing", intervals=(Interval(Phase.TOKENIZE),)),
-        SpanRule(span="response.streaming", ignored="lasts as long as the answer; holds no phase of its own"),
+        SpanRule(
+            prefix="response.streaming", ignored="lasts as long as the answer; holds no phase of its own"
+        ),
     ),
     between=(
         Between(

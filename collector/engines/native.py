@@ -103,7 +103,8 @@ def _phase_rule(phase: Phase) -> SpanRule:
 _REQUEST = SpanRule(
     span=names.REQUEST_SPAN,
     root=Root.REQUEST,
-    ids=(names.REQUEST_ID,),
+    # Records that a server writes of its requests beside all traces name the answer alone.
+    ids=(names.REQUEST_ID, names.ANSWER_ID),
     plays=(((), Role.ROUTER),),
     marks=(
         Mark("request_start", Instant("start"), rank=0),

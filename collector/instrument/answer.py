@@ -35,6 +35,7 @@ class Answer:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     model: str | None = None
+    id: str | None = None
     finish_reason: str | None = None
     failed: bool = False
     done: bool = False
@@ -99,7 +100,7 @@ def _is_success(status: int | None) -> bool:
 
 
 def _outcome_of_status(status: int) -> str:
-    if status in (429, 503):
+    if status in (429, 503, 529):
         return names.OUTCOME_REJECTED
     if status in (408, 504):
         return names.OUTCOME_TIMEOUT
@@ -112,6 +113,7 @@ def answer_attributes(answer: Answer) -> dict[str, str | int | float]:
     """Span attributes of an answer. Counted chunks are labelled as such and never called usage."""
     found: dict[str, str | int | float | None] = {
         names.MODEL: answer.model,
+        names.ANSWER_ID: answer.id,
         names.INPUT_TOKENS: answer.input_tokens,
         names.CACHED_TOKENS: answer.cached_tokens,
         names.FINISH_REASON: answer.finish_reason,

@@ -1,6 +1,7 @@
 """Reads OpenAI-compatible answers (chat, completions, responses) as they pass, for times and counts only."""
 
 import json
+import re
 from typing import Any
 
 from collector.instrument.answer import Answer
@@ -10,6 +11,8 @@ LONGEST_BODY = 4 << 20
 NAME_KEPT = 256
 MOST_TOKENS = 10**9
 """What is counted beyond this is no count of tokens."""
+_ADDED = re.compile(r"^(chatcmpl|cmpl|resp|msg)[-_]")
+"""What the protocol puts before the id by which servers know the request within."""
 CONTENT_FIELDS = (
     "content",
     "reasoning_content",
@@ -85,6 +88,8 @@ class AnswerReader:
             self._response_object(message)
         if isinstance(model := message.get("model"), str) and answer.model is None:
             answer.model = model[:NAME_KEPT]
+        if answer.id is None:
+            self._name(message.get("id"))
         if isinstance(usage := message.get("usage"), dict):
             self._usage(usage)
         choices = message.get("choices")
@@ -94,6 +99,10 @@ class AnswerReader:
             return (is_delta and bool(message.get("delta"))) or bool(message.get("output"))
         carried = [self._choice(choice) for choice in choices if isinstance(choice, dict)]
         return any(carried)
+
+    def _name(self, answer_id: object) -> None:
+        if isinstance(answer_id, str):
+            self.answer.id = _ADDED.sub("", answer_id[:NAME_KEPT]) or None
 
     def _choice(self, choice: dict[str, Any]) -> bool:
         if isinstance(reason := choice.get("finish_reason"), str):
@@ -114,6 +123,7 @@ class AnswerReader:
             self.answer.done = True
 
     def _response_object(self, response: dict[str, Any]) -> None:
+        self._name(response.get("id"))
         if isinstance(status := response.get("status"), str):
             self.answer.finish(status[:NAME_KEPT])
         if isinstance(model := response.get("model"), str):

@@ -118,6 +118,7 @@ class Layout:
         self._numbers: list[tuple[NumberDataPoint, int]] = []
         self._groups: dict[tuple[str, tuple[tuple[str, str], ...]], _Histogram | _Summary] = {}
         self._start: int | None = None
+        self.own_name = ""
         self._own_names: set[str] = set()
         self._cumulative: list[Any] = []
         for place, (family, kind, key) in enumerate(self._typed()):
@@ -228,11 +229,11 @@ class Layout:
         """Where series of a page name its one worker as requests do, the others are that worker's as well."""
         if len(self._own_names) != 1:
             return
-        (own,) = self._own_names
+        (self.own_name,) = self._own_names
         points = [point for point, _ in self._numbers] + [group.point for group in self._groups.values()]
         for point in points:
             if all(label.key != WORKER for label in point.attributes):
-                point.attributes.append(attribute(WORKER, own))
+                point.attributes.append(attribute(WORKER, self.own_name))
 
     def fill(self, numbers: Sequence[str], time_ns: int) -> bytes:
         """The export with these numbers, serialized. Raises BadPage when one is none."""

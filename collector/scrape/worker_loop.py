@@ -102,14 +102,14 @@ class WorkerLoop:
 
     def left(self, why: str, lost: bool) -> None:
         """Say that it is no target any more."""
-        self._keep_points(health.left(self._resource(), time.time_ns(), why, lost), 2)
+        self._keep_points(health.left(self._resource(), time.time_ns(), why, lost, self._known_as), 2)
 
     def _failed(self, error: ScrapeFailed) -> None:
         self.up = False
         # It may come back as another process, started with other arguments.
         self._told = None
         self._shared.metrics.failures.labels(self._job.name, error.reason).inc()
-        self._keep_points(health.failed(self._resource(), time.time_ns(), error.reason), 2)
+        self._keep_points(health.failed(self._resource(), time.time_ns(), error.reason, self._known_as), 2)
 
     async def _keep_page(self, body: bytes, kind: str, taken: int) -> None:
         try:
@@ -124,7 +124,7 @@ class WorkerLoop:
                 "too_many_series", f"{len(keys):,} series, the limit is {self._job.max_series:,} (max_series)"
             )
         layout = await self._laid_out(keys)
-        export = layout.fill(numbers, taken) + health.answered(self._resource(), taken)
+        export = layout.fill(numbers, taken) + health.answered(self._resource(), taken, self._known_as)
         self._shared.metrics.left_out.labels(self._job.name).inc(left_out)
         self._keep_points(export, layout.points + 1)
 
@@ -137,6 +137,11 @@ class WorkerLoop:
                 self._told = await learn(self._http, self.target.url, self._job, pages)
             layout = self._layout = Layout(keys, self._resource(), self._wanted, pods)
         return layout
+
+    @property
+    def _known_as(self) -> str:
+        """How requests name the process that answered last."""
+        return self._layout.own_name if self._layout else ""
 
     def _keep_records(self, perf: PerfMetrics, answer: bytes, taken: int) -> None:
         exports, bad = perf.exports(answer, taken / 1e9)

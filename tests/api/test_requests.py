@@ -188,6 +188,16 @@ def test_several_requests_of_one_id_are_listed(store: Store, client: httpx.Clien
     assert answer.json()["total"] == 2
 
 
+@pytest.mark.parametrize("prefix", ["chatcmpl-", "cmpl-", "resp_", "msg_"])
+def test_a_request_is_found_by_the_id_its_client_read_in_the_answer(
+    store: Store, client: httpx.Client, prefix: str
+) -> None:
+    insert(store, [a_request(1, name="u-1"), a_request(2, name="chatcmpl-whole")])
+    assert client.get(f"/api/v1/requests/{prefix}u-1").json()["request_id"] == "u-1"
+    assert client.get("/api/v1/requests/chatcmpl-whole").json()["request_id"] == "chatcmpl-whole"
+    assert client.get(f"/api/v1/requests/{prefix}u-2").status_code == 404
+
+
 def test_no_request_of_that_id(store: Store, client: httpx.Client) -> None:
     insert(store, a_request(1, client_request_id=""))
     for id_ in ("nonesuch", "0" * 32, "%27%20OR%201=1"):

@@ -39,3 +39,33 @@ def test_the_first_token_that_the_tap_sent_counts_not_the_earlier_one_of_the_rou
 
     assert (row["ttft_ns"], row["ttft_source"]) == (79 * MS, "router_first_token")
     assert row["tpot_ns"] == pytest.approx(5.5 * MS)
+
+
+def tapped(out: Emitter, number: int, answer: str) -> None:
+    """What a tap tells of one request."""
+    sent = [("first_token", number + 20, {}), ("last_token", number + 40, {})]
+    told = {"pd.request.id": f"mine-{number}", "pd.answer.id": answer, "pd.outcome": "ok"}
+    out.span("tap", "pd.request", number, number + 41, told, events=sent)
+
+
+def test_a_record_that_names_the_answer_alone_belongs_to_the_request_that_the_tap_saw(open_store):
+    """Dynamo's request trace has no trace id and not the client's own id: seen live without its spans."""
+    out = Emitter()
+    tapped(out, 0, "u-1")
+    record = {"dynamo.trace.request_id": "u-1", "dynamo.trace.input_tokens": "5"}
+    out.span("dynamo-request-trace", "dynamo.request.trace", 1, 40, record)
+
+    (row,) = assemble(open_store, [out.body()])
+
+    assert (row["outcome"], row["complete"], row["input_tokens"]) == ("ok", 1, 5)
+    assert row["ttft_ns"] == 20 * MS
+
+
+def test_a_server_that_calls_all_its_answers_alike_joins_no_requests(open_store):
+    out = Emitter()
+    for number in (0, 100, 200):
+        tapped(out, number, "cmpl")
+
+    rows = assemble(open_store, [out.body()])
+
+    assert [row["request_id"] for row in rows] == ["mine-0", "mine-100", "mine-200"]

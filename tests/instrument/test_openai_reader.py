@@ -68,6 +68,21 @@ def test_content_has_many_names(event):
     assert read(sse(event)).chunks == 1
 
 
+@pytest.mark.parametrize(
+    ("message", "known"),
+    [
+        ({"id": "chatcmpl-u-1", **say("x")}, "u-1"),
+        ({"id": "cmpl-u-1", "choices": [{"text": "x"}]}, "u-1"),
+        ({"type": "response.completed", "response": {"id": "resp_u-1", "status": "completed"}}, "u-1"),
+        ({"id": "plain", **say("x")}, "plain"),
+        ({"id": 7, **say("x")}, None),
+        ({"id": "", **say("x")}, None),
+    ],
+)
+def test_the_id_of_an_answer_is_the_one_its_server_knows_within(message, known):
+    assert answer_attributes(read(sse(message))).get("pd.answer.id") == known
+
+
 def test_the_responses_api_ends_with_its_usage():
     usage = {"input_tokens": 4, "output_tokens": 9, "input_tokens_details": {"cached_tokens": 1}}
     end = {"type": "response.completed", "response": {"status": "completed", "model": "m", "usage": usage}}

@@ -43,7 +43,7 @@ FROM
                 outcome_fact = 'ok' AND (finish_reason IN ('error', 'abort') OR output_tokens = 0), 'error',
                 outcome_fact != '', outcome_fact,
                 http_status = 0, '',
-                http_status IN (429, 503), 'rejected',
+                http_status IN (429, 503, 529), 'rejected',
                 http_status = 499, 'cancelled',
                 http_status = 504, 'timeout',
                 http_status >= 500, 'error',

@@ -35,7 +35,7 @@ SELECT
     ifNull(toFloat64(stalled_ns) / 1e9, nan) AS stalled,
     toFloat64(arraySum(c -> c.2, composites)) / 1e9 AS composite,
     -- bits of the phases that the longest of them covers
-    toUInt16(arraySum(arrayMap(p -> bitShiftLeft(1, indexOf(['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer',
+    toUInt16(arraySum(arrayMap(p -> bitShiftLeft(toUInt16(1), indexOf(['router_queue', 'tokenize', 'prefill_queue', 'prefill_compute', 'kv_publish', 'kv_transfer',
         'decode_queue', 'kv_import', 'first_decode_step', 'network_streaming', 'decode'], p) - 1), arraySort(c -> -c.2, composites)[1].1))) AS within,
     if(CAST(prefill_worker, 'String') = '', 0, cityHash64(CAST(prefill_worker, 'String'))) AS prefill_worker,
     if(CAST(decode_worker, 'String') = '', 0, cityHash64(CAST(decode_worker, 'String'))) AS decode_worker,
