@@ -109,8 +109,15 @@ _REQUEST = SpanRule(
     marks=(
         Mark("request_start", Instant("start"), rank=0),
         Mark("request_end", Instant("end"), rank=0),
-        Mark("first_token", Instant(f"event:{names.FIRST_TOKEN_EVENT}"), rank=0),
-        Mark("last_token", Instant(f"event:{names.LAST_TOKEN_EVENT}"), rank=0),
+        *(
+            Mark(name, Instant(f"event:{event}"), rank, where=((names.STREAM_STALLED_MS, streamed),))
+            # An answer that was not streamed left at once: a router may know its first token.
+            for rank, streamed in ((0, "*"), (2, ""))
+            for name, event in (
+                ("first_token", names.FIRST_TOKEN_EVENT),
+                ("last_token", names.LAST_TOKEN_EVENT),
+            )
+        ),
     ),
     facts=(
         Fact("request_id", names.REQUEST_ID, rank=0),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import httpx
+import pytest
 
 from analyzer.assemble.assembler import Assembler
 from analyzer.slo.objectives import Objective, Objectives

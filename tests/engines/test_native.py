@@ -27,7 +27,8 @@ def test_the_first_token_that_the_tap_sent_counts_not_the_earlier_one_of_the_rou
     """Seen live: 42 ms lay between a frontend's word for it and the client's, on the way between both."""
     out = Emitter()
     sent = [("first_token", 79, {}), ("last_token", 90, {})]
-    told = {"pd.request.id": "mine", "pd.outcome": "ok", "pd.output_tokens": 3}
+    told = {"pd.request.id": "mine", "pd.outcome": "ok", "gen_ai.usage.output_tokens": 3}
+    told |= {"pd.stream.stalled_ms": 0.0}
     tap = out.span("tap", "pd.request", 0, 91, told, events=sent)
     beneath = {
         "request_id": "u-1", "uri": "/v1/chat/completions", "x_request_id": "mine", "ttft_ms": "36",

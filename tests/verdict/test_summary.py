@@ -62,3 +62,17 @@ def test_of_misses_that_nothing_explains_it_says_how_they_failed():
     assert said == (
         "2 of 2 requests missed; 2 cannot be explained by what is sent; 1 were refused and 1 failed."
     )
+
+
+def test_of_an_answer_in_one_piece_no_phase_is_said_to_hold_what_its_tokens_took():
+    world = World()
+    for _ in range(3):
+        row = world.request(10, {"router_queue": 0.1}, first_token=3.0, lasted=3.0, tpot=None)
+        world.rows[row] |= {"composite": 2.9, "within": 1 << PHASES.index("decode_queue")}
+
+    said = abstained(world, Counts(total=3, evaluated=3, missed=3))
+
+    assert said == (
+        "3 of 3 requests missed; 3 cannot be explained by what is sent; "
+        "3 had their answers in one piece, the first token with the last."
+    )

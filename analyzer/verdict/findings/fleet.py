@@ -96,27 +96,29 @@ def _mean_of_any_part(s: Situation, signal: str, codes: list[int]) -> float | No
 
 
 def path_specific(s: Situation, found: Attribution) -> Finding | None:
-    """Only some pairs are slow (or fail): the others' transfers of the same size are well; or, where nothing
-    tells why, requests miss on one worker while its siblings meet with prompts as long."""
-    return _slow_transfers(s) or worker_alone(s, found)
+    """Only some pairs are slow (or fail): the others' transfers of the same size are well; or, where causes
+    do not say it, requests miss on one worker while its siblings meet with prompts as long."""
+    if detail := _slow_transfers(s):
+        return Finding("path_specific", "warning", detail)
+    if alone := worker_alone(s, found):
+        return Finding("path_specific", "warning", alone.detail, alone.missed)
+    return None
 
 
-def _slow_transfers(s: Situation) -> Finding | None:
+def _slow_transfers(s: Situation) -> str:
     t = s.transfers
     ratio = t.seconds / s.moving.expected
     known = np.isfinite(ratio) & s.requests.inside[t.request] & (t.producer != 0) & (t.consumer != 0)
     stale = failed_hand_off.stale_producers(s)
     if stale:
-        names = ", ".join(sorted(s.name(code) for code in stale)[:4])
-        return Finding("path_specific", "warning", f"hand-offs fail only from {names}")
+        return f"hand-offs fail only from {', '.join(sorted(s.name(code) for code in stale)[:4])}"
     if not known.any():
-        return None
+        return ""
     slow = _slow_pairs(np.log(ratio[known]), t.producer[known] * np.uint64(31) + t.consumer[known])
     if slow is None:
-        return None
+        return ""
     number_slow, pairs, factor = slow
-    detail = f"{number_slow} of {pairs} pairs take {factor:.1f} times as long as the others"
-    return Finding("path_specific", "warning", detail)
+    return f"{number_slow} of {pairs} pairs take {factor:.1f} times as long as the others"
 
 
 def _slow_pairs(log_ratio: np.ndarray, pair: np.ndarray) -> tuple[int, int, float] | None:

@@ -1,10 +1,10 @@
-"""Which worker misses gather on, where what is sent does not tell why they missed."""
+"""Which worker misses gather on, where their causes do not say it."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from analyzer.verdict.attribution import COLUMN, Attribution
-from analyzer.verdict.evidence import number
-from analyzer.verdict.findings.finding import Finding
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Account, Codes, Flags
 from analyzer.verdict.vocabulary import Cause
@@ -17,34 +17,43 @@ FEW = 0.1
 """… while less than this share of its siblings' did, …"""
 GATHERED = 0.8
 """… and this share of all misses lies on workers that do."""
-UNKNOWN = 0.5
-"""Share of their misses that no cause explains: a cause that is known says more than where."""
+WITHOUT_PLACE = (Cause.INSUFFICIENT_EVIDENCE, Cause.DECODE_BOUND, Cause.PREFILL_BOUND)
+UNPLACED = 0.5
+"""Share of their misses whose causes say nothing of where: other causes look at siblings themselves."""
 LONGEST = 0.95
 """Prompts are as long as those that siblings answered in time: up to this quantile of these."""
 
 
-def worker_alone(s: Situation, found: Attribution) -> Finding | None:
-    """Misses that nothing explains, on some workers of a pool while their siblings' requests met."""
-    told = [
-        (share, pool, names, missed, judged, spared)
-        for pool, workers in (("prefill", s.pools.prompt_worker), ("decode", s.requests.decode_worker))
-        if (gathered := _gathered(s, found, workers)) is not None
-        for share, names, missed, judged, spared in [gathered]
-    ]
-    if not told:
-        return None
-    _, pool, names, missed, judged, spared = max(told)
-    detail = (
-        f"{missed} of {judged} requests missed on {pool} {', '.join(names[:3])}, "
-        f"while {spared} on the other {pool} workers met"
-    )
-    return Finding("path_specific", "warning", detail, missed, number(f"{pool}.missed", missed, "requests"))
+@dataclass(frozen=True)
+class Alone:
+    """Workers of one pool on which requests missed, beside siblings on which they did not."""
+
+    pool: str
+    names: tuple[str, ...]
+    missed: int
+    judged: int
+    spared: int
+    """Requests that met on their siblings."""
+    share: float
+    """Of all misses."""
+
+    @property
+    def detail(self) -> str:
+        """In words."""
+        return (
+            f"{self.missed} of {self.judged} requests missed on {self.pool} {', '.join(self.names[:3])}, "
+            f"while {self.spared} on the other {self.pool} workers met"
+        )
 
 
-def _gathered(
-    s: Situation, found: Attribution, workers: Codes
-) -> tuple[float, list[str], int, int, int] | None:
-    """(share of all misses, workers, their misses, their judged, their siblings' met); None when even."""
+def worker_alone(s: Situation, found: Attribution) -> Alone | None:
+    """Misses whose causes don't say where, on some workers of a pool while their siblings' requests met."""
+    sides = (("prefill", s.pools.prompt_worker), ("decode", s.requests.decode_worker))
+    told = [alone for pool, workers in sides if (alone := _gathered(s, found, pool, workers)) is not None]
+    return max(told, key=lambda alone: (alone.share, alone.missed / alone.judged), default=None)
+
+
+def _gathered(s: Situation, found: Attribution, pool: str, workers: Codes) -> Alone | None:
     r = s.requests
     judged = r.inside & (workers != 0) & np.isin(r.account, (Account.MET, Account.MISSED))
     missed = judged & r.missed
@@ -57,11 +66,11 @@ def _gathered(
     share = float((missed & on).sum() / max(1, r.missed.sum()))
     if share < GATHERED or _share(missed, off) >= FEW or _longer(s, missed & on, off & ~missed):
         return None
-    unknown = found.shares[np.isin(s.rows, np.flatnonzero(missed & on)), COLUMN[Cause.INSUFFICIENT_EVIDENCE]]
-    if unknown.mean() < UNKNOWN:
+    shares = found.shares[np.isin(s.rows, np.flatnonzero(missed & on))]
+    if shares[:, [COLUMN[cause] for cause in WITHOUT_PLACE]].sum(axis=1).mean() < UNPLACED:
         return None
-    names = sorted(s.name(int(code)) for code in hot)
-    return share, names, int((missed & on).sum()), int(on.sum()), int((off & ~missed).sum())
+    names = tuple(sorted(s.name(int(code)) for code in hot))
+    return Alone(pool, names, int((missed & on).sum()), int(on.sum()), int((off & ~missed).sum()), share)
 
 
 def _share(chosen: Flags, of: Flags) -> float:
