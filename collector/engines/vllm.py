@@ -396,5 +396,6 @@ ADAPTER = Adapter(
         "decode may read KV after its lease: the answer is complete, only "
         "nixl_num_notifications_after_expiry tells",
         "a Mooncake, LMCache or P2P connector emits no span of its own: the hand-off is only bounded",
+        "each of several choices (n) has a span of its own, alike but for its tokens: those of one are told",
     ),
 )

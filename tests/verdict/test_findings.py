@@ -252,6 +252,27 @@ CASES: dict[str, Callable[[World], None]] = {
 }
 
 
+def test_a_worker_too_busy_to_answer_that_ends_what_it_had_begun_did_not_crash() -> None:
+    """Seen live: a page that did not come in time, on a machine with more to do than it could."""
+    world = World()
+    healthy(world)
+    decode_down(world)
+    for end in (112.0, 250.0, 310.0):
+        world.request(105.0, HEALTHY, lasted=end - 105.0)
+
+    assert "decode_crash" not in found(world)
+
+
+def test_a_queue_that_spans_do_not_tell_of_is_no_blind_spot_of_its_gauge() -> None:
+    """vLLM without a traced connector bounds decode's wait: who waited there is not known by the spans."""
+    world = World()
+    for number in range(30):
+        world.request(10.0 * number, {"prefill_compute": 0.3})
+    world.steady("queue_depth", "decode-0", 6.0)
+
+    assert "metric_blind_spot" not in found(world)
+
+
 def test_misses_that_nothing_explains_on_one_worker_name_it() -> None:
     world = World()
     one_of_three(world)

@@ -10,7 +10,7 @@ from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
 from analyzer.verdict.findings.one_worker import worker_alone
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Freed, Outcome
+from analyzer.verdict.tables import Floats, Freed, Outcome
 from analyzer.verdict.vocabulary import Cause
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -31,6 +31,7 @@ def decode_crash(s: Situation, _: Attribution) -> Finding | None:
         down = any(
             (series := s.loaded.readings.series(signal, int(code))) is not None
             and series.value.min() <= 0.0 < series.value.max()
+            and _died(s, int(code), series.at[series.value <= 0.0])
             for signal in ("up", "pod_ready")
         )
         restarted = (
@@ -49,6 +50,15 @@ def decode_crash(s: Situation, _: Attribution) -> Finding | None:
     return Finding(
         "decode_crash", "critical", detail, cut, number("worker_lost_releases", lost or None, "hand-offs")
     )
+
+
+def _died(s: Situation, worker: int, unanswered: Floats) -> bool:
+    """Whether a worker was gone when it did not answer: a busy one still ends what it had begun before."""
+    r = s.requests
+    kept = r.inside & (r.decode_worker == worker) & (r.outcome == Outcome.OK) & (r.attempts == 1)
+    since, until = r.start[kept], r.end[kept]
+    began = r.start[r.inside].min() if r.inside.any() else np.inf
+    return any(not ((since < at) & (at < until)).any() for at in unanswered[unanswered >= began])
 
 
 def _first(worker) -> float:  # type: ignore[no-untyped-def]

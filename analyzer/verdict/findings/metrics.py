@@ -53,6 +53,8 @@ def metric_blind_spot(s: Situation, _: Attribution) -> Finding | None:
         ("prefill", s.pools.prefill_workers, s.pools.prefill_waiting),
         ("decode", s.pools.decode_workers, s.pools.decode_waiting),
     ):
+        if not np.isfinite(s.requests.began(f"{pool}_queue")[s.requests.inside]).any():
+            continue  # spans that say of nobody that it waited there say nothing of how many did
         for part in WAITING_PARTS:
             shown, true = _compared(s, workers.tolist(), waiting, part)
             if shown is None or max(shown, true) < 2.0:
