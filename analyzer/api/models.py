@@ -24,7 +24,7 @@ class AccountingModel(BaseModel):
     evaluated: int
     met: int
     missed: int
-    rejected: int = Field(description="Refused by overload (429, 503); evaluated and missed")
+    rejected: int = Field(description="Refused by overload (429, 503, 529); evaluated and missed")
     errored: int = Field(description="Interrupted, timed out, failed, or a masked failure; missed")
     cancelled: int = Field(description="Left by the client; not evaluated")
     invalid: int = Field(description="Refused as wrong (other 4xx); not evaluated")
