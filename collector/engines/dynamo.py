@@ -28,6 +28,8 @@ _MS = 1e6
 _PREFILL_HOLDS = (Phase.PREFILL_QUEUE, Phase.PREFILL_COMPUTE, Phase.KV_PUBLISH, Phase.KV_TRANSFER)
 _DECODE_HOLDS = (Phase.KV_TRANSFER, Phase.DECODE_QUEUE, Phase.KV_IMPORT, Phase.FIRST_DECODE_STEP)
 _COLOCATED_HOLDS = (Phase.PREFILL_QUEUE, Phase.PREFILL_COMPUTE, Phase.FIRST_DECODE_STEP)
+_DECODE_AS_ONE = "Dynamo times decode's wait for KV and its first step as one"
+_COLOCATED_AS_ONE = "Dynamo times an aggregated worker's queue, prefill and first step as one"
 
 _FIRST_TOKEN = Instant("start", (("ttft_ms", _MS),))
 
@@ -187,6 +189,9 @@ def _route(span: str) -> SpanRule:
                 "Dynamo times prefill's queue, compute and hand-off as one",
                 where=(("phase", "Prefill"),),
             ),
+            # A worker that stands still has yet to take what was sent to it.
+            Composite(_DECODE_HOLDS, _DECODE_AS_ONE, where=(("phase", "Decode"),)),
+            Composite(_COLOCATED_HOLDS, _COLOCATED_AS_ONE, where=(("phase", "Aggregated"),)),
         ),
         marks=(Mark("dynamo_dispatch", START),),
         facts=(
@@ -213,13 +218,13 @@ _HANDLE_PAYLOAD = SpanRule(
         ),
         Composite(
             _DECODE_HOLDS,
-            "Dynamo times decode's wait for KV and its first step as one",
+            _DECODE_AS_ONE,
             role=Role.DECODE,
             where=(("endpoint", "generate"),),
         ),
         Composite(
             _COLOCATED_HOLDS,
-            "Dynamo times an aggregated worker's queue, prefill and first step as one",
+            _COLOCATED_AS_ONE,
             role=Role.COLOCATED,
             where=(("endpoint", "generate"),),
         ),

@@ -454,3 +454,24 @@ def test_a_client_that_left_before_an_answer_in_one_piece_is_no_success(store):
     (row,) = assemble(store, [out.body()])
 
     assert (row["outcome"], row["complete"]) == ("cancelled", 1)
+
+
+def test_a_decode_worker_that_stands_still_holds_what_was_sent_to_it(store):
+    """Seen live: a stopped worker's span begins once it goes on; the frontend had sent it long before."""
+    out = Emitter()
+    about = {
+        "request_id": "u-1",
+        "uri": "/v1/chat/completions",
+        "ttft_ms": "5000",
+        "request.outcome": "success",
+    }
+    root = out.span("dynamo-frontend", "http-request", 0, 5100, about, parent=caller(72))
+    sent = {"phase": "Decode", "worker_id": LIVE, "request.attempt": "0", "request_id": "u-1"}
+    route = out.span("dynamo-frontend", "kv_router.route_request", 100, 5090, sent, parent=root)
+    leg = {"component": "backend", "endpoint": "generate", "request_id": "u-1", "instance_id": LIVE}
+    out.span("dynamo-decode", "handle_payload", 4900, 5080, leg, parent=route, kind=SpanKind.SERVER)
+
+    (row,) = assemble(store, [out.body()])
+
+    within = [ns for covers, ns, _ in row["composites"] if "decode_queue" in covers]
+    assert sum(within) == 4900 * MS

@@ -1,5 +1,6 @@
 import pytest
 
+from analyzer.signals import read_unmapped
 from tests.signals.otlp import DELTA, body, buckets, counter, gauge, histogram, ns, number
 
 
@@ -225,3 +226,11 @@ def test_a_worker_id_that_is_no_number_leaves_the_sender_as_the_worker(store, wo
     store.insert_metrics([body(worker, gauge("dynamo_component_inflight_requests", point))])
     (row,) = signals(worker)
     assert row["signal"] == "running"
+
+
+def test_what_scraping_tells_of_itself_is_no_metric_that_nobody_reads(store, worker):
+    store.insert_metrics([body(worker, gauge("pdscope.scrape.failed", number(1, 1.0, reason="timeout")))])
+    store.insert_metrics([body(worker, gauge("nobody_reads_this", number(1, 1.0)))])
+    names = {row["metric"] for row in read_unmapped(store, ns(0), ns(3600))}
+    assert "nobody_reads_this" in names
+    assert "pdscope.scrape.failed" not in names
