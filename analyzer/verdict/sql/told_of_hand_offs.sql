@@ -6,7 +6,7 @@ SELECT
 FROM signals
 WHERE time_ns > {from_ns:Int64} AND time_ns <= {to_ns:Int64} AND kind IN ('gauge', 'sum') AND isFinite(value)
     AND match(metric, '(?i)(transfer|xfer|nixl|mooncake|inflight|waiting|queue)')
-    AND NOT match(metric, '(?i)(fail|error|expire|abort|timeout|retr|reject)')
+    AND NOT match(metric, '(?i)(fail|error|expir|abort|timeout|retr|reject)')
     AND ({model:String} = '' OR model IN ('', {model:String}))
 GROUP BY metric
 HAVING points >= 4 AND (silent OR countIf(kind = 'gauge') = points AND high > 0
