@@ -597,7 +597,8 @@ def test_slow_steps_of_a_pool_with_room_are_decode_bound_and_of_a_full_one_starv
     for used, cause in ((0.3, "decode_bound"), (0.97, "pool_imbalance.decode_starved")):
         world = World()
         healthy(world)
-        world.request(300, HEALTHY, tpot=0.08, output=200)
+        for number in range(8):
+            world.request(300 + 0.1 * number, HEALTHY, tpot=0.08, output=200)
         world.steady("kv_used_fraction", "decode-0", used)
         assert causes(world) == {cause: 1.0}
 

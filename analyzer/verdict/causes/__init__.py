@@ -74,6 +74,8 @@ IN_ORDER: tuple[Rule, ...] = (
     preemption.TOKENS,
     decode_recompute.BESIDE,
     prefill_in_step.RULE,
+    cold_start.TOKENS,
+    decode_step.SKEW,
     decode_step.STARVED,
     decode_step.BOUND,
 )

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from analyzer.verdict.causes.pool_state import prefill_idle
-from analyzer.verdict.causes.warm_up import WARM_UP_S, while_cold
+from analyzer.verdict.causes.warm_up import USUAL, WARM_UP_S, usual_later, while_cold
 from analyzer.verdict.evidence import Evidence, count, median
 from analyzer.verdict.quoted import known_by, part
 from analyzer.verdict.rule import Rule, where
@@ -144,6 +144,19 @@ def on_decode(s: Situation, phase: str) -> Floats:
     return where(cold & ~beside & (s.exposed[:, PART[phase]] > TIMES_LATER * usual))
 
 
+def tokens(s: Situation) -> Floats:
+    """The part of what streams were late by that they lost on a decode worker still cold, which was its usual
+    self later: what stands still for compiling is spread over a stream's tokens.
+    """
+    r, expected = s.requests, s.step.expected
+    ratio, began = r.tpot / expected, r.began("decode")
+    cold = while_cold(s, r.decode_worker, began, ratio) & usual_later(r.decode_worker, began, ratio)
+    lost = s.of(r.tpot) - s.of(expected)
+    part = np.clip(lost / np.where(s.over_tpot > 0, s.over_tpot, np.inf), 0.0, 1.0)
+    found: Floats = where(s.of(cold & (ratio >= USUAL))) * np.nan_to_num(part)
+    return found
+
+
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     """How the first uses compare with later ones."""
     ratio = first_of_pair(s)
@@ -156,6 +169,15 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
         *median("first_transfer", took, cold, "s", moved),
         *median("later_transfers", usual, np.ones(len(usual), bool), "s", moved),
         *part(s, "prefill_compute", chosen),
+    ]
+
+
+def explain_tokens(s: Situation, chosen: Flags) -> list[Evidence]:
+    """What a token took, and usually takes there."""
+    return [
+        *median("tpot", s.of(s.requests.tpot), chosen),
+        *median("tpot.expected", s.of(s.step.expected), chosen, "s", str(s.step.source)),
+        *median("objective.tpot", s.of(s.requests.tpot_limit), chosen, "s", "supplied"),
     ]
 
 
@@ -179,4 +201,9 @@ ON_DECODE = Rule(
 FIRST_STEP = Rule(
     Cause.COLD_START, ("first_decode_step",), partial(on_decode, phase="first_decode_step"), explain, _NEXT,
     needs=("first_decode_step", "process.creation.time"), excludes="workers not started shortly before",
+)  # fmt: skip
+TOKENS = Rule(
+    Cause.COLD_START, ("tpot.running",), tokens, explain_tokens,
+    "Warm up before taking traffic: every batch size decode will run, after each start.",
+    needs=("decode", "process.creation.time"), excludes="workers that are as slow later on", confidence=0.85,
 )  # fmt: skip

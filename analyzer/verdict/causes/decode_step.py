@@ -1,11 +1,15 @@
-"""Tokens come slower than the objective: a full pool runs large batches, or a step simply takes that long."""
+"""Tokens come slower than the objective: one worker runs most streams, a full pool runs large batches, or a
+step simply takes that long.
+"""
 
 import numpy as np
 
-from analyzer.pools import AT_CAP, FULL_KV
-from analyzer.verdict.evidence import Evidence, median
+from analyzer.occupancy import Occupancy
+from analyzer.pools import AT_CAP
+from analyzer.verdict.causes.pool_state import HALF_AS_MUCH
+from analyzer.verdict.evidence import Evidence, median, number
 from analyzer.verdict.rule import Rule, everything, where
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
@@ -13,6 +17,51 @@ AS_EXPECTED = 1.15
 """A step within this factor of what its batch explains is not slow by itself."""
 VARIES = 1.3
 """Ratio of large to small batches from which on a fit can tell what the batch costs."""
+FEW = 4
+"""With fewer streams in its steps a worker is not slow for their number."""
+MOSTLY_MET = 0.75
+"""Share of a sibling's streams that keep the objective, where the sibling is well."""
+
+
+def skew(s: Situation) -> Floats:
+    """Streams of a worker that was given far more than most siblings, whose own streams are in time.
+
+    More streams alone say nothing: a slow worker keeps its streams for longer and so runs more at once.
+    """
+    workers = s.pools.siblings("decode")
+    if len(workers) < 2:
+        return np.zeros(len(s.rows))
+    since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
+    given, own = _tokens_per_second(s), s.decode_worker
+    batches = np.full((len(workers), len(s.rows)), np.nan)
+    rates, met = batches.copy(), batches.copy()
+    for row, code in enumerate(workers.tolist()):
+        there = s.pools.available(int(code), (since + until) / 2) & (own != code)
+        one = np.full(int(there.sum()), code, np.uint64)
+        batches[row, there] = s.pools.decode_running.mean(one, since[there], until[there])
+        rates[row, there] = given.mean(one, since[there], until[there])
+        met[row, there] = _in_time(s, int(code))
+    alone = ~np.isfinite(batches).any(axis=0)
+    batches[:, alone], rates[:, alone], met[:, alone] = np.inf, np.inf, 0.0
+    batch, rate = s.pools.decode_running.mean(own, since, until), given.mean(own, since, until)
+    hot = (np.nanmedian(batches, axis=0) < HALF_AS_MUCH * batch) & (batch >= FEW)
+    return where(
+        hot & (np.nanmedian(rates, axis=0) < HALF_AS_MUCH * rate) & (np.nanmedian(met, axis=0) >= MOSTLY_MET)
+    )
+
+
+def _tokens_per_second(s: Situation) -> Occupancy:
+    """Tokens that each decode worker makes per second: by it, what it is given can be compared."""
+    began, ended = s.pools.streams
+    lasts = np.where(ended > began, ended - began, np.nan)
+    return Occupancy(s.requests.decode_worker, began, ended, s.requests.output_tokens / lasts)
+
+
+def _in_time(s: Situation, worker: int) -> float:
+    """Share of a worker's streams that kept the TPOT objective; all, where it had none."""
+    r = s.requests
+    own = (r.decode_worker == worker) & np.isfinite(r.tpot)
+    return float((r.tpot <= r.tpot_limit)[own].mean()) if own.any() else 1.0
 
 
 def grown(s: Situation) -> Flags:
@@ -32,16 +81,23 @@ def grown(s: Situation) -> Flags:
 
 
 def crowded(s: Situation) -> Floats:
-    """Streams of a worker that was full (cache, or slots with others waiting) while they ran."""
+    """Streams of a worker that was full while they ran: of cache in use by its streams, or of slots."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
-    middle = (since + until) / 2
-    used = np.fmax(s.pools.kv_used(s.decode_worker, middle), s.pools.kv_used(s.decode_worker, until))
-    running = s.pools.readings.read("running", s.decode_worker, middle)
-    waiting = s.pools.decode_waiting.mean(s.decode_worker, since, until)
-    most = s.pools.most(s.decode_worker, "running")
-    full, _ = s.decode_full
-    at_cap = (running >= AT_CAP * most) & (waiting >= 1.0) & full
-    return where((used >= FULL_KV) | at_cap | grown(s))
+    middle, worker = (since + until) / 2, s.decode_worker
+    no_room = s.pools.decode_kv_full(worker, middle) | s.pools.decode_kv_full(worker, until)
+    running = s.pools.readings.read("running", worker, middle)
+    in_line = _waits_for_room(s).mean(worker, since, until) >= 1.0
+    at_cap = (running >= AT_CAP * s.pools.most(worker, "running")) & in_line
+    return where(((no_room | at_cap) & (s.of(s.batch) >= FEW)) | grown(s))
+
+
+@once
+def _waits_for_room(s: Situation) -> Occupancy:
+    """Waits of all requests, by decode worker, in which it lacked room."""
+    r, (since, until) = s.requests, s.pools.room_wait
+    tokens = r.input_tokens + np.nan_to_num(r.output_tokens)
+    full, _ = s.pools.decode_full(r.decode_worker, np.nan_to_num(since), np.nan_to_num(until), tokens)
+    return Occupancy(np.where(full, r.decode_worker, 0).astype(np.uint64), since, until)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -56,10 +112,26 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     ]
 
 
+def explain_skew(s: Situation, chosen: Flags) -> list[Evidence]:
+    """The worker's batch, and how many there were to share it."""
+    return [
+        *explain(s, chosen),
+        *number("decode.workers", float(len(s.pools.siblings("decode"))), "workers"),
+        *number("workers_of_these_requests", float(len(np.unique(s.decode_worker[chosen]))), "workers"),
+    ]
+
+
+SKEW = Rule(
+    Cause.INTRA_POOL_SKEW, ("tpot.running",), skew, explain_skew,
+    "Route by running streams per decode worker: some run large batches while their siblings run small ones.",
+    needs=("decode",), excludes="siblings that are slow as well; a worker slow at its share of the load",
+    confidence=0.85,
+)  # fmt: skip
 STARVED = Rule(
     Cause.DECODE_STARVED, ("tpot.running",), crowded, explain,
     "Add decode capacity, or admit fewer streams per worker: batches grow because the pool is full.",
-    needs=("kv_used_fraction",), excludes="decode with room", confidence=0.85,
+    needs=("kv_used_fraction",), excludes="decode with room; few streams, whatever the gauge reads",
+    confidence=0.85,
 )  # fmt: skip
 BOUND = Rule(
     Cause.DECODE_BOUND, ("tpot.running",), everything, explain,

@@ -31,6 +31,21 @@ def while_cold(s: Situation, workers: Codes, began: Floats, ratio: Floats) -> Fl
     return cold
 
 
+def usual_later(workers: Codes, began: Floats, ratio: Floats) -> Flags:
+    """Per request: whether a few usual uses in a row of its worker began after its own."""
+    out = np.zeros(len(workers), bool)
+    for code in np.unique(workers[workers != 0]).tolist():
+        own = np.flatnonzero((workers == code) & np.isfinite(began))
+        own = own[np.argsort(began[own])]
+        usual = ratio[own] < USUAL
+        if len(own) < IN_A_ROW:
+            continue
+        in_a_row = np.flatnonzero(np.convolve(usual, np.ones(IN_A_ROW), "valid") >= IN_A_ROW)
+        if len(in_a_row):
+            out[own] = began[own] < began[own[in_a_row[-1]]]
+    return out
+
+
 def _seen_from_the_start(s: Situation, start: float, uses: Floats) -> bool:
     """Whether the first of the uses that are known is the first there was: requests from before the start are
     known as well, or it came soon after.
