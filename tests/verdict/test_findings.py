@@ -423,6 +423,28 @@ def test_a_gauge_of_decode_that_stands_at_nought_beside_streams_is_dead(
     assert ("metric_dead" in found(world)) is dead
 
 
+@pytest.mark.parametrize(("prompt", "dead"), [(8000.0, True), (300.0, False)])
+def test_a_cache_gauge_at_nought_is_dead_where_streams_hold_what_no_rounding_hides(
+    prompt: float, dead: bool
+) -> None:
+    world = World()
+    for number in range(200):
+        world.request(3.0 * number, HEALTHY, tpot=0.04, output=500, input_tokens=prompt)
+    world.steady("kv_used_fraction", "decode-0", 0.0)
+    assert ("metric_dead" in found(world)) is dead
+
+
+@pytest.mark.parametrize(("jumped", "unreliable"), [(False, True), (True, False)])
+def test_streams_that_end_late_by_a_clock_that_jumped_say_nothing_of_the_router(
+    jumped: bool, unreliable: bool
+) -> None:
+    world = World()
+    for number in range(40):
+        world.request(5.0 * number, HEALTHY, spans={"decode": (3.4, 5.4)}, lasted=2.4)
+    world.clocks.append(ClockOffset("decode-0", 0, 0, -(10**9), 10**9, jumped))
+    assert ("router_span_unreliable" in found(world)) is unreliable
+
+
 def test_a_transfer_metric_is_dead_where_only_the_workers_tell_that_hand_offs_took_place() -> None:
     world = World()
     for number in range(40):

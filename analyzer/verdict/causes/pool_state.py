@@ -21,6 +21,8 @@ BUSY_NOW = 0.75
 """Less of it in use means that prefill could do a third more before decode is short as well."""
 BUSY_LEAST = 0.6
 """A worker with a queue computes all the time, unless something other than computing holds it."""
+A_WHILE_S = 10.0
+"""How long a worker is looked at, at least, to tell whether it computes."""
 IDLE_SIBLING = 0.25
 """A sibling with less than this share of the worker's own queue is idle beside it."""
 
@@ -51,15 +53,16 @@ def _siblings_compute_less(s: Situation) -> Flags:
 
     What queues at those is held by something else: prompts in the hot worker's queue may hold room on decode.
     """
-    since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
+    found = np.ones(len(s.rows), bool)
     running, workers = s.pools.prefill_running, s.pools.siblings("prefill")
-    levels = np.full((len(workers), len(s.rows)), np.nan)
-    for number, code in enumerate(workers.tolist()):
-        there = s.pools.available(int(code), (since + until) / 2) & (s.prefill_worker != code)
-        levels[number, there] = _of(running.mean, int(code), since[there], until[there])
-    levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
-    own = running.mean(s.prefill_worker, since, until)
-    found: Flags = (own >= BUSY_LEAST) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
+    for since, until in _while_queued(s):
+        levels = np.full((len(workers), len(s.rows)), np.nan)
+        for number, code in enumerate(workers.tolist()):
+            there = s.pools.available(int(code), (since + until) / 2) & (s.prefill_worker != code)
+            levels[number, there] = _of(running.mean, int(code), since[there], until[there])
+        levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
+        own = running.mean(s.prefill_worker, since, until)
+        found &= (own >= BUSY_LEAST) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
     return found
 
 
@@ -68,8 +71,19 @@ def prefill_idle(s: Situation) -> Flags:
     """Whether the prefill worker computed next to nothing while the request waited: it was held by something
     else, such as room on decode.
     """
+    found = np.ones(len(s.rows), bool)
+    for since, until in _while_queued(s):
+        found &= s.pools.prefill_running.mean(s.prefill_worker, since, until) < BUSY_LEAST
+    return found
+
+
+def _while_queued(s: Situation) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """From when to when each missed request waited for prefill, and a while around that where it was short:
+    what a worker computes in a second or two is chance.
+    """
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
-    return s.pools.prefill_running.mean(s.prefill_worker, since, until) < BUSY_LEAST
+    short = np.maximum(A_WHILE_S - (until - since), 0.0) / 2
+    return (since, until), (since - short, until + short)
 
 
 def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignore[no-untyped-def]

@@ -23,6 +23,10 @@ BLIND = 3.0
 ENOUGH_READINGS = 4
 LEAST_HELD = 0.02
 """Share of a cache in use that no rounding hides."""
+LEAST_HELD_TOKENS = 25_000.0
+"""The same where nobody says how large the cache is: half a hundredth of five million tokens, what a node of
+eight large accelerators holds at most (supplied).
+"""
 WORTH_COUNTING = 0.02
 """Share of the prompts' tokens: decode computes the last token of each again, and warm-ups count as well."""
 ENOUGH_MOVED = 20
@@ -177,7 +181,8 @@ def _dead_gauge_of_decode(s: Situation) -> Finding | None:
             streams = float(s.pools.decode_running.level(worker, series.at).mean())
             held = float(s.pools.decode_held.level(worker, series.at).mean())
             capacity = float(s.pools.kv_capacity(worker[:1])[0])
-            enough = streams if signal == "running" else streams * (held > LEAST_HELD * capacity)
+            least = LEAST_HELD * capacity if np.isfinite(capacity) else LEAST_HELD_TOKENS
+            enough = streams if signal == "running" else streams * (held > least)
             if enough >= 2.0:
                 seen = f"the spans show {streams:.1f} streams at once"
                 detail = f"the gauge of {what} of {s.name(code)} reads 0 throughout while {seen}"

@@ -100,10 +100,16 @@ def impossible_duration(s: Situation, _: Attribution) -> Finding | None:
 
 
 def router_span_unreliable(s: Situation, _: Attribution) -> Finding | None:
-    """The router calls requests answered that carry no token or an error, for more than a few."""
+    """The router calls requests answered that carry no token or an error, for more than a few.
+
+    When streams ended says nothing of the router where a decode worker's clock jumped meanwhile.
+    """
     r = s.requests
     masked = r.inside & r.masked
-    ended_early = r.inside & (r.outcome == Outcome.OK) & (r.ended("decode") > r.end + ROUTER_OFF_S)
+    torn = {clock.worker for clock in s.loaded.clocks if clock.contradictory}
+    jumped = [code for code, worker in s.loaded.workers.items() if worker.name in torn]
+    comparable = r.inside & ~np.isin(r.decode_worker, np.array(jumped, np.uint64))
+    ended_early = comparable & (r.outcome == Outcome.OK) & (r.ended("decode") > r.end + ROUTER_OFF_S)
     chosen = masked | ended_early
     if chosen.sum() < max(2, 0.01 * r.inside.sum()):
         return None
