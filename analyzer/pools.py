@@ -239,8 +239,8 @@ class Pools:
         said = by_kv | by_slots | in_line
         return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known
 
-    def decode_kv_full(self, workers: Codes, at: Floats) -> Flags:
-        """Whether each decode worker's cache is full of requests that run there.
+    def decode_kv_full(self, workers: Codes, at: Floats, least: float = ALIVE_LEAST) -> Flags:
+        """Whether each decode worker's cache is full of requests that run there. least: share they hold.
 
         Where decode makes room before prefill computes, its gauge is high because of prefill's backlog: what
         is held for requests that have arrived must be most of it.
@@ -251,7 +251,7 @@ class Pools:
         arrived = self.decode_held.level(workers, at) / self.kv_capacity(workers)
         peak = np.maximum(_peaks(self.decode_running, workers), 1.0)
         alive = np.where(np.isfinite(arrived), arrived, self.decode_running.level(workers, at) / peak)
-        return full & (alive >= ALIVE_LEAST)
+        return full & (alive >= least)
 
     def most(self, workers: Codes, signal: str) -> Floats:
         """Each worker's highest reading; nan where there is none."""

@@ -9,7 +9,7 @@ from analyzer.pools import AT_CAP
 from analyzer.verdict.causes.pool_state import HALF_AS_MUCH
 from analyzer.verdict.evidence import Evidence, median, number
 from analyzer.verdict.rule import Rule, everything, where
-from analyzer.verdict.situation import Situation, once
+from analyzer.verdict.situation import AROUND_S, Situation, once
 from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
@@ -19,8 +19,10 @@ VARIES = 1.3
 """Ratio of large to small batches from which on a fit can tell what the batch costs."""
 FEW = 4
 """With fewer streams in its steps a worker is not slow for their number."""
+HARDLY = 0.3
+"""Streams that hold less of a full cache do not fill it."""
 MOSTLY_MET = 0.75
-"""Share of a sibling's streams that keep the objective, where the sibling is well."""
+"""Share of the siblings' streams that keep the objective, where the siblings are well."""
 
 
 def skew(s: Situation) -> Floats:
@@ -28,26 +30,40 @@ def skew(s: Situation) -> Floats:
 
     More streams alone say nothing: a slow worker keeps its streams for longer and so runs more at once.
     """
-    workers = s.pools.siblings("decode")
-    if len(workers) < 2:
-        return np.zeros(len(s.rows))
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
-    given, own = _tokens_per_second(s), s.decode_worker
-    batches = np.full((len(workers), len(s.rows)), np.nan)
-    rates, met = batches.copy(), batches.copy()
+    if len(s.pools.siblings("decode")) < 2:
+        return np.zeros(len(s.rows))
+    given = _tokens_per_second(s)
+    hot = s.of(s.batch) >= FEW
+    for around in (0.0, AROUND_S):  # for a moment one worker has more by chance
+        for level in (s.pools.decode_running, given):
+            own, usual = _beside_siblings(s, level, since - around, until + around)
+            hot &= usual < HALF_AS_MUCH * own
+    return where(hot & (_siblings_in_time(s) >= MOSTLY_MET))
+
+
+def _beside_siblings(s: Situation, level: Occupancy, since: Floats, until: Floats) -> tuple[Floats, Floats]:
+    """Mean level of each missed request's decode worker, and of most siblings there were; inf without."""
+    workers = s.pools.siblings("decode")
+    levels = np.full((len(workers), len(s.rows)), np.nan)
     for row, code in enumerate(workers.tolist()):
-        there = s.pools.available(int(code), (since + until) / 2) & (own != code)
+        there = s.pools.available(int(code), (since + until) / 2) & (s.decode_worker != code)
         one = np.full(int(there.sum()), code, np.uint64)
-        batches[row, there] = s.pools.decode_running.mean(one, since[there], until[there])
-        rates[row, there] = given.mean(one, since[there], until[there])
-        met[row, there] = _in_time(s, int(code))
-    alone = ~np.isfinite(batches).any(axis=0)
-    batches[:, alone], rates[:, alone], met[:, alone] = np.inf, np.inf, 0.0
-    batch, rate = s.pools.decode_running.mean(own, since, until), given.mean(own, since, until)
-    hot = (np.nanmedian(batches, axis=0) < HALF_AS_MUCH * batch) & (batch >= FEW)
-    return where(
-        hot & (np.nanmedian(rates, axis=0) < HALF_AS_MUCH * rate) & (np.nanmedian(met, axis=0) >= MOSTLY_MET)
-    )
+        levels[row, there] = level.mean(one, since[there], until[there])
+    levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
+    return level.mean(s.decode_worker, since, until), np.nanmedian(levels, axis=0)
+
+
+def _siblings_in_time(s: Situation) -> Floats:
+    """Share of the streams of each missed request's siblings that kept the TPOT objective; 1 without any."""
+    r = s.requests
+    known, met = np.isfinite(r.tpot) & (r.decode_worker != 0), r.tpot <= r.tpot_limit
+    out = np.ones(len(s.rows))
+    for code in np.unique(s.decode_worker).tolist():
+        others = known & (r.decode_worker != code)
+        if others.any():
+            out[s.decode_worker == code] = met[others].mean()
+    return out
 
 
 def _tokens_per_second(s: Situation) -> Occupancy:
@@ -55,13 +71,6 @@ def _tokens_per_second(s: Situation) -> Occupancy:
     began, ended = s.pools.streams
     lasts = np.where(ended > began, ended - began, np.nan)
     return Occupancy(s.requests.decode_worker, began, ended, s.requests.output_tokens / lasts)
-
-
-def _in_time(s: Situation, worker: int) -> float:
-    """Share of a worker's streams that kept the TPOT objective; all, where it had none."""
-    r = s.requests
-    own = (r.decode_worker == worker) & np.isfinite(r.tpot)
-    return float((r.tpot <= r.tpot_limit)[own].mean()) if own.any() else 1.0
 
 
 def grown(s: Situation) -> Flags:
@@ -84,7 +93,9 @@ def crowded(s: Situation) -> Floats:
     """Streams of a worker that was full while they ran: of cache in use by its streams, or of slots."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
     middle, worker = (since + until) / 2, s.decode_worker
-    no_room = s.pools.decode_kv_full(worker, middle) | s.pools.decode_kv_full(worker, until)
+    no_room = np.zeros(len(worker), bool)
+    for at in (middle, until):
+        no_room |= s.pools.decode_kv_full(worker, at, HARDLY)
     running = s.pools.readings.read("running", worker, middle)
     in_line = _waits_for_room(s).mean(worker, since, until) >= 1.0
     at_cap = (running >= AT_CAP * s.pools.most(worker, "running")) & in_line
