@@ -108,7 +108,7 @@ def test_a_worker_that_has_more_streams_for_a_moment_is_not_hot() -> None:
     for worker, after in ((DECODE[0], 0.0), (DECODE[1], 20.0)):  # both get bursts of six, in turn
         for burst in range(0, 600, 40):
             for number in range(6):
-                tpot = 0.055 if number == 5 else 0.02
+                tpot = 0.055 if number == 5 else 0.045
                 start = burst + after + 0.1 * number
                 world.request(start, HEALTHY, tpot=tpot, output=200, decode_worker=worker)
     assert causes(world) == {"decode_bound": 1.0}
