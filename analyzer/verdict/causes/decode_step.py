@@ -10,7 +10,7 @@ from analyzer.verdict.causes.pool_state import HALF_AS_MUCH
 from analyzer.verdict.evidence import Evidence, median, number
 from analyzer.verdict.rule import Rule, everything, where
 from analyzer.verdict.situation import AROUND_S, Situation, once
-from analyzer.verdict.tables import Flags, Floats
+from analyzer.verdict.tables import Flags, Floats, Index
 from analyzer.verdict.vocabulary import Cause
 
 AS_EXPECTED = 1.15
@@ -33,25 +33,29 @@ def skew(s: Situation) -> Floats:
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
     if len(s.pools.siblings("decode")) < 2:
         return np.zeros(len(s.rows))
-    given = _tokens_per_second(s)
-    hot = s.of(s.batch) >= FEW
+    hot = (s.over_tpot > 0) & (s.of(s.batch) >= FEW) & (_siblings_in_time(s) >= MOSTLY_MET)
     for around in (0.0, AROUND_S):  # for a moment one worker has more by chance
-        for level in (s.pools.decode_running, given):
-            own, usual = _beside_siblings(s, level, since - around, until + around)
-            hot &= usual < HALF_AS_MUCH * own
-    return where(hot & (_siblings_in_time(s) >= MOSTLY_MET))
+        for level in (s.pools.decode_running, _tokens_per_second(s)):
+            at = np.flatnonzero(hot)
+            if not len(at):
+                break
+            own, usual = _beside_siblings(s, at, level, since[at] - around, until[at] + around)
+            hot[at] = usual < HALF_AS_MUCH * own
+    return where(hot)
 
 
-def _beside_siblings(s: Situation, level: Occupancy, since: Floats, until: Floats) -> tuple[Floats, Floats]:
-    """Mean level of each missed request's decode worker, and of most siblings there were; inf without."""
-    workers = s.pools.siblings("decode")
-    levels = np.full((len(workers), len(s.rows)), np.nan)
+def _beside_siblings(
+    s: Situation, rows: Index, level: Occupancy, since: Floats, until: Floats
+) -> tuple[Floats, Floats]:
+    """Mean level of some missed requests' decode workers, and of most siblings there were; inf without."""
+    own, workers = s.decode_worker[rows], s.pools.siblings("decode")
+    levels = np.full((len(workers), len(rows)), np.nan)
     for row, code in enumerate(workers.tolist()):
-        there = s.pools.available(int(code), (since + until) / 2) & (s.decode_worker != code)
+        there = s.pools.available(int(code), (since + until) / 2) & (own != code)
         one = np.full(int(there.sum()), code, np.uint64)
         levels[row, there] = level.mean(one, since[there], until[there])
     levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
-    return level.mean(s.decode_worker, since, until), np.nanmedian(levels, axis=0)
+    return level.mean(own, since, until), np.nanmedian(levels, axis=0)
 
 
 def _siblings_in_time(s: Situation) -> Floats:
@@ -66,6 +70,7 @@ def _siblings_in_time(s: Situation) -> Floats:
     return out
 
 
+@once
 def _tokens_per_second(s: Situation) -> Occupancy:
     """Tokens that each decode worker makes per second: by it, what it is given can be compared."""
     began, ended = s.pools.streams
@@ -97,12 +102,12 @@ def crowded(s: Situation) -> Floats:
     for at in (middle, until):
         no_room |= s.pools.decode_kv_full(worker, at, HARDLY)
     running = s.pools.readings.read("running", worker, middle)
-    in_line = _waits_for_room(s).mean(worker, since, until) >= 1.0
-    at_cap = (running >= AT_CAP * s.pools.most(worker, "running")) & in_line
+    at_cap = running >= AT_CAP * s.pools.most(worker, "running")
+    if at_cap.any():
+        at_cap &= _waits_for_room(s).mean(worker, since, until) >= 1.0
     return where(((no_room | at_cap) & (s.of(s.batch) >= FEW)) | grown(s))
 
 
-@once
 def _waits_for_room(s: Situation) -> Occupancy:
     """Waits of all requests, by decode worker, in which it lacked room."""
     r, (since, until) = s.requests, s.pools.room_wait
