@@ -6,11 +6,12 @@ import numpy as np
 
 from analyzer.occupancy import Occupancy
 from analyzer.pools import AT_CAP
+from analyzer.verdict.causes.beside_siblings import beside_siblings
 from analyzer.verdict.causes.pool_state import HALF_AS_MUCH
 from analyzer.verdict.evidence import Evidence, median, number
 from analyzer.verdict.rule import Rule, everything, where
 from analyzer.verdict.situation import AROUND_S, Situation, once
-from analyzer.verdict.tables import Flags, Floats, Index
+from analyzer.verdict.tables import Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
 AS_EXPECTED = 1.15
@@ -39,23 +40,11 @@ def skew(s: Situation) -> Floats:
             at = np.flatnonzero(hot)
             if not len(at):
                 break
-            own, usual = _beside_siblings(s, at, level, since[at] - around, until[at] + around)
+            own, usual = beside_siblings(
+                s, "decode", s.decode_worker[at], level, since[at] - around, until[at] + around
+            )
             hot[at] = usual < HALF_AS_MUCH * own
     return where(hot)
-
-
-def _beside_siblings(
-    s: Situation, rows: Index, level: Occupancy, since: Floats, until: Floats
-) -> tuple[Floats, Floats]:
-    """Mean level of some missed requests' decode workers, and of most siblings there were; inf without."""
-    own, workers = s.decode_worker[rows], s.pools.siblings("decode")
-    levels = np.full((len(workers), len(rows)), np.nan)
-    for row, code in enumerate(workers.tolist()):
-        there = s.pools.available(int(code), (since + until) / 2) & (own != code)
-        one = np.full(int(there.sum()), code, np.uint64)
-        levels[row, there] = level.mean(one, since[there], until[there])
-    levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
-    return level.mean(own, since, until), np.nanmedian(levels, axis=0)
 
 
 def _siblings_in_time(s: Situation) -> Floats:

@@ -4,6 +4,7 @@ import numpy as np
 
 from analyzer.occupancy import Occupancy
 from analyzer.pools import FULL_KV
+from analyzer.verdict.causes.beside_siblings import beside_siblings
 from analyzer.verdict.relay import ttft_without
 from analyzer.verdict.situation import AROUND_S, Situation, once
 from analyzer.verdict.tables import PART, Flags, Floats
@@ -29,21 +30,12 @@ IDLE_SIBLING = 0.25
 
 def siblings_idle(s: Situation, pool: str) -> Flags:
     """Whether most siblings that were there had next to no queue while the request waited for its worker."""
-    occupancy = s.pools.prefill_waiting if pool == "prefill" else s.pools.decode_waiting
-    workers = s.pools.siblings(pool)
+    waiting = s.pools.prefill_waiting if pool == "prefill" else s.pools.decode_waiting
     own_worker = s.prefill_worker if pool == "prefill" else s.decode_worker
-    if len(workers) < 2:
+    if len(s.pools.siblings(pool)) < 2:
         return np.zeros(len(s.rows), bool)
     since, until = (np.nan_to_num(edge) for edge in s.wait(f"{pool}_queue"))
-    middle = (since + until) / 2
-    levels = np.full((len(workers), len(s.rows)), np.nan)
-    for number, code in enumerate(workers.tolist()):
-        there = s.pools.available(int(code), middle) & (own_worker != code)
-        levels[number, there] = _of(occupancy.mean, int(code), since[there], until[there])
-    own = occupancy.mean(own_worker, since, until)
-    alone = ~np.isfinite(levels).any(axis=0)
-    levels[:, alone] = np.inf
-    usual = np.nanmedian(levels, axis=0)
+    own, usual = beside_siblings(s, pool, own_worker, waiting, since, until)
     found: Flags = (own >= 1.0) & (usual <= IDLE_SIBLING * own) & (usual < 1.0)
     return found | (pool == "prefill") & (own >= 1.0) & _siblings_compute_less(s)
 
@@ -54,15 +46,9 @@ def _siblings_compute_less(s: Situation) -> Flags:
     What queues at those is held by something else: prompts in the hot worker's queue may hold room on decode.
     """
     found = np.ones(len(s.rows), bool)
-    running, workers = s.pools.prefill_running, s.pools.siblings("prefill")
     for since, until in _while_queued(s):
-        levels = np.full((len(workers), len(s.rows)), np.nan)
-        for number, code in enumerate(workers.tolist()):
-            there = s.pools.available(int(code), (since + until) / 2) & (s.prefill_worker != code)
-            levels[number, there] = _of(running.mean, int(code), since[there], until[there])
-        levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
-        own = running.mean(s.prefill_worker, since, until)
-        found &= (own >= BUSY_LEAST) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
+        own, usual = beside_siblings(s, "prefill", s.prefill_worker, s.pools.prefill_running, since, until)
+        found &= (own >= BUSY_LEAST) & (usual < HALF_AS_MUCH * own)
     return found
 
 
@@ -84,11 +70,6 @@ def _while_queued(s: Situation) -> tuple[tuple[Floats, Floats], tuple[Floats, Fl
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
     short = np.maximum(A_WHILE_S - (until - since), 0.0) / 2
     return (since, until), (since - short, until + short)
-
-
-def _of(mean, code: int, since: Floats, until: Floats) -> Floats:  # type: ignore[no-untyped-def]
-    found: Floats = mean(np.full(len(since), code, np.uint64), since, until)
-    return found
 
 
 @once
@@ -239,16 +220,9 @@ def held_by_hand_offs(s: Situation) -> dict[str, Flags]:
 
 def siblings_with_room(s: Situation) -> Flags:
     """Whether the request's decode worker was full while most of its siblings ran less than half as much."""
-    workers, own_worker = s.pools.siblings("decode"), s.decode_worker
-    if len(workers) < 2:
+    if len(s.pools.siblings("decode")) < 2:
         return np.zeros(len(s.rows), bool)
     since, until = (np.nan_to_num(edge) for edge in s.wait("prefill_queue"))
-    middle = (since + until) / 2
-    levels = np.full((len(workers), len(s.rows)), np.nan)
-    for number, code in enumerate(workers.tolist()):
-        there = s.pools.available(int(code), middle) & (own_worker != code)
-        levels[number, there] = _of(s.pools.decode_running.mean, int(code), since[there], until[there])
-    levels[:, ~np.isfinite(levels).any(axis=0)] = np.inf
-    own = s.pools.decode_running.mean(own_worker, since, until)
-    found: Flags = (own >= 1.0) & (np.nanmedian(levels, axis=0) < HALF_AS_MUCH * own)
+    own, usual = beside_siblings(s, "decode", s.decode_worker, s.pools.decode_running, since, until)
+    found: Flags = (own >= 1.0) & (usual < HALF_AS_MUCH * own)
     return found
