@@ -1,7 +1,7 @@
 -- What verdicts read of requests, one row each; the window is widened by the caller, `inside` marks the requests asked for.
 -- Columns are read from `j`: aliases of the same names are hashes.
 -- Durations are seconds, instants seconds from the request's start; nan: not known. Names are hashes, see names.sql. Arrays are as they are
--- stored, nanoseconds, empty where there is no timeline: to turn them round here costs three times what it does in the reader.
+-- stored, nanoseconds, empty where there is no timeline: the reader turns them round for less.
 SELECT
     reinterpretAsUInt64(substring(CAST(request_key, 'String'), 1, 8)) AS key_a,
     reinterpretAsUInt64(substring(CAST(request_key, 'String'), 9, 8)) AS key_b,
