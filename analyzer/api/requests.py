@@ -65,7 +65,7 @@ def one_request(
             alias="id",
             min_length=1,
             max_length=512,
-            description="Key (32 hex digits), request id, client request id, or trace id.",
+            description="Key (32 hex digits), request id, client request id, trace id, or the answer's id.",
         ),
     ],
     asked: Asked,
@@ -77,7 +77,9 @@ def one_request(
         raise BadParameter("id: must not contain NUL", "id")
     rows = request_rows.matching(services.store, asked.objectives, id_, asking.tenant or "")
     if not rows:
-        raise NotFound(f"no request with key, request id, client request id or trace id {id_[:128]!r}", "id")
+        raise NotFound(
+            f"no request with key, request id, client request id, trace id or answer id {id_[:128]!r}", "id"
+        )
     if len(rows) == 1:
         with beside() as reads:
             told = reads(request_rows.timeline, services.store, rows[0])

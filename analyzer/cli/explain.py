@@ -10,7 +10,10 @@ from analyzer.cli.options import ApiOption, JsonOption, TokenOption, settings_of
 
 def explain(
     id_: Annotated[
-        str, typer.Argument(metavar="ID", help="Key, request id, client request id or trace id of a request.")
+        str,
+        typer.Argument(
+            metavar="ID", help="Key, request id, client request id, trace id or answer id of a request."
+        ),
     ],
     json: JsonOption = False,
     api: ApiOption = None,

@@ -87,7 +87,7 @@ class AnswerReader:
         elif message.get("object") == "response":
             self._response_object(message)
         if isinstance(model := message.get("model"), str) and answer.model is None:
-            answer.model = model[:NAME_KEPT]
+            answer.model = _short(model)
         if answer.id is None:
             self._name(message.get("id"))
         if isinstance(usage := message.get("usage"), dict):
@@ -101,12 +101,13 @@ class AnswerReader:
         return any(carried)
 
     def _name(self, answer_id: object) -> None:
-        if isinstance(answer_id, str):
-            self.answer.id = _ADDED.sub("", answer_id[:NAME_KEPT]) or None
+        # one that is cut short would be another's
+        if isinstance(answer_id, str) and len(answer_id) <= NAME_KEPT:
+            self.answer.id = _ADDED.sub("", _short(answer_id).strip()) or None
 
     def _choice(self, choice: dict[str, Any]) -> bool:
         if isinstance(reason := choice.get("finish_reason"), str):
-            self.answer.finish(reason[:NAME_KEPT])
+            self.answer.finish(_short(reason))
         said = choice.get("delta") or choice.get("message")
         if choice.get("text") or choice.get("token_ids"):
             return True
@@ -125,9 +126,9 @@ class AnswerReader:
     def _response_object(self, response: dict[str, Any]) -> None:
         self._name(response.get("id"))
         if isinstance(status := response.get("status"), str):
-            self.answer.finish(status[:NAME_KEPT])
+            self.answer.finish(_short(status))
         if isinstance(model := response.get("model"), str):
-            self.answer.model = model[:NAME_KEPT]
+            self.answer.model = _short(model)
         if isinstance(usage := response.get("usage"), dict):
             self._usage(usage)
 
@@ -152,3 +153,8 @@ def _count(usage: dict[str, Any], name: str, other: str, known: int | None) -> i
     value = usage.get(name, usage.get(other))
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
     return value if is_count else known
+
+
+def _short(text: str) -> str:
+    """A name as it can be sent on: not too long, and UTF-8 whatever escapes the answer holds."""
+    return text[:NAME_KEPT].encode("utf-8", "replace").decode("utf-8")

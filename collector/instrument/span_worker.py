@@ -67,10 +67,10 @@ class SpanWorker:
     def _empty(self) -> None:
         queue = self._queue
         while queue:
-            kind = queue.popleft()
-            event = kind._make([queue.popleft() for _ in kind._fields])
-            self._taken += 1
             try:
+                kind = queue.popleft()
+                event = kind._make([queue.popleft() for _ in kind._fields])
+                self._taken += 1
                 for spec in self._fold(event):
                     self._emit(spec)
             except Exception:

@@ -110,6 +110,20 @@ def test_a_count_that_no_answer_can_have_is_not_taken():
     assert (answer.input_tokens, answer.output_tokens) == (None, 2)
 
 
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [("chatcmpl-\n", None), ("  ", None), ("x" * 257, None), ("cmpl-" + "y" * 251, "y" * 251)],
+)
+def test_an_answers_id_is_taken_whole_or_not_at_all(told, kept):
+    assert read(sse({"id": told, **say("one")})).id == kept
+
+
+def test_names_with_half_a_surrogate_can_be_sent_on():
+    answer = read(sse({**say("one", finish_reason="\ud800"), "id": "a\ud800", "model": "\ud800"}))
+    for text in (answer.id, answer.model, answer.finish_reason):
+        assert "?" in text.encode("utf-8").decode("utf-8")
+
+
 def test_gaps_are_between_chunks_not_tokens():
     answer = Answer(streamed=True)
     for at_ms in (100, 110, 130, 230):

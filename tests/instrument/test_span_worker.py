@@ -1,5 +1,6 @@
 import logging
 import threading
+import time
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,20 @@ def test_an_event_that_can_not_be_folded_is_said_once_and_the_next_is_taken(capl
         worker.put(Arrived, 1, name, None)
     worker.close()
     assert [event.request_id for event in taken] == ["good"]
+    assert len(caplog.records) == 1
+
+
+def test_an_event_with_a_field_too_few_does_not_end_the_thread(caplog):
+    taken = []
+    worker = SpanWorker(lambda event: taken.append(event) or [], lambda spec: None)
+    worker.put(Arrived, 1, "cut")
+    for _ in range(500):
+        if caplog.records:
+            break
+        time.sleep(0.01)
+    worker.put(Arrived, 2, "whole", None)
+    worker.close()
+    assert [event.request_id for event in taken] == ["whole"]
     assert len(caplog.records) == 1
 
 

@@ -80,5 +80,5 @@ def _share(chosen: Flags, of: Flags) -> float:
 def _longer(s: Situation, these: Flags, than: Flags) -> bool:
     """Whether the prompts of some are longer than nearly all of the others'."""
     tokens = s.requests.input_tokens
-    known = than & np.isfinite(tokens)
-    return bool(known.any() and np.nanmedian(tokens[these]) > np.quantile(tokens[known], LONGEST))
+    own, others = (tokens[chosen & np.isfinite(tokens)] for chosen in (these, than))
+    return bool(len(own) and len(others) and np.median(own) > np.quantile(others, LONGEST))
