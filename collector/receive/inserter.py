@@ -59,7 +59,7 @@ class Inserter:
         journal: Journal,
         sink: Sink,
         metrics: ReceiveMetrics,
-        batch_bytes: int = 16 << 20,
+        batch_bytes: int = 32 << 20,
         linger: float = 0.5,
     ):
         """linger: seconds a lone record waits for others."""

@@ -27,8 +27,8 @@ class ReceiveSettings:
     """Largest export, after decompression."""
     max_items: int = 100_000
     """Most spans or points in one export."""
-    max_batch_bytes: int = 16 * MEBIBYTE
-    """One insert takes up to this much."""
+    max_batch_bytes: int = 32 * MEBIBYTE
+    """One insert takes up to this much: planning it costs the same whatever is in it, but memory grows."""
     linger: float = 0.04
     """How long a body waits for others to share its insert, which alone costs as much as 5,000 spans."""
     journal_linger: float = 0.004

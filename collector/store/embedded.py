@@ -1,7 +1,7 @@
 """The engine in this process: chDB, one process per data directory."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import clickhouse_connect
@@ -13,6 +13,7 @@ from collector.store.engine import SETTINGS
 from collector.store.lock import DirectoryLock
 from collector.store.migrate import Migration
 from collector.store.otlp_body import OtlpKind
+from collector.store.otlp_insert import insert_otlp
 
 
 class EmbeddedEngine:
@@ -45,9 +46,9 @@ class EmbeddedEngine:
         """As the file says."""
         return [migration.sql]
 
-    def insert(self, client: Client, kind: OtlpKind, block: bytes, sequence: int) -> None:
+    def insert(self, client: Client, kind: OtlpKind, block: Sequence[bytes], sequence: int) -> None:
         """The views on the entry table type what is inserted."""
-        client.raw_insert(kind.table, insert_block=block, settings=dict(kind.settings), fmt="ProtobufSingle")
+        insert_otlp(client, kind, block)
 
     def next_sequence(self, client: Client, own: int) -> int:
         """Nobody else writes here."""

@@ -1,6 +1,6 @@
 """What a store needs of the ClickHouse behind it; one implementation embedded, one for servers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from clickhouse_connect.driver.client import Client
@@ -31,8 +31,8 @@ class Engine(Protocol):
         """The statements by which this engine takes a migration."""
         ...
 
-    def insert(self, client: Client, kind: OtlpKind, block: bytes, sequence: int) -> None:
-        """Parse a block of OTLP and store it; it can be read when this returns."""
+    def insert(self, client: Client, kind: OtlpKind, block: Sequence[bytes], sequence: int) -> None:
+        """Parse a message of OTLP, given in pieces, and store it; it can be read when this returns."""
         ...
 
     def next_sequence(self, client: Client, own: int) -> int:

@@ -58,9 +58,9 @@ METRICS = OtlpKind(
 )
 
 
-def one_message(bodies: Sequence[bytes], sequence: int) -> bytes:
-    """The bodies as one protobuf message: concatenated ones are valid, and the sequence is appended."""
-    return b"".join(bodies) + _SEQUENCE_TAG + _varint(sequence)
+def one_message(bodies: Sequence[bytes], sequence: int) -> list[bytes]:
+    """One protobuf message in pieces: bodies put behind each other are valid; the sequence is appended."""
+    return [*bodies, _SEQUENCE_TAG + _varint(sequence)]
 
 
 def _varint(number: int) -> bytes:

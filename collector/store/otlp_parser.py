@@ -5,7 +5,7 @@ So a collector that writes to a server types spans exactly as the embedded store
 
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import clickhouse_connect
@@ -17,6 +17,7 @@ from collector.sql import read_sql
 from collector.store.engine import SETTINGS
 from collector.store.migrate import Migration, migrations
 from collector.store.otlp_body import OtlpKind
+from collector.store.otlp_insert import insert_otlp
 
 _VIEW = re.compile(r"CREATE MATERIALIZED VIEW (\w+) TO (\w+)")
 _ENTRY = re.compile(r"CREATE TABLE (\w+)\b.*ENGINE = (?:Null|Set)$", re.DOTALL)
@@ -49,13 +50,11 @@ class OtlpParser:
         self._targets: dict[str, tuple[str, ...]] = {}
         self._build(migrations())
 
-    def parse(self, kind: OtlpKind, block: bytes) -> list[Block]:
-        """Rows of a block by table, the log of the insert last. Raises ClickHouseError when it is no OTLP."""
+    def parse(self, kind: OtlpKind, block: Sequence[bytes]) -> list[Block]:
+        """Rows of a message (in pieces) by table, the insert's log last. Raises ClickHouseError: no OTLP."""
         with self._lock:
             try:
-                self._client.raw_insert(
-                    kind.table, insert_block=block, settings=dict(kind.settings), fmt="ProtobufSingle"
-                )
+                insert_otlp(self._client, kind, block)
                 found = [self._take(table) for table in self._targets]
             finally:
                 for table in self._targets:

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import clickhouse_connect
@@ -71,13 +71,13 @@ class ServerEngine:
             return cluster_statements(migration.sql, self._place.cluster)
         return [migration.sql]
 
-    def insert(self, client: Client, kind: OtlpKind, block: bytes, sequence: int) -> None:
+    def insert(self, client: Client, kind: OtlpKind, block: Sequence[bytes], sequence: int) -> None:
         """Parse here, send rows by table; the log goes last and says that the rest is there."""
         began = time.monotonic()
         self._send(client, kind, block, sequence)
         if time.monotonic() - began > _INSERT_S:
             again = self.next_sequence(client, sequence)
-            self._send(client, kind, block + one_message([], again), again)
+            self._send(client, kind, [*block, *one_message([], again)], again)
 
     def next_sequence(self, client: Client, own: int) -> int:
         """One above what anyone has logged. Two collectors may take the same: it only orders, never names."""
@@ -121,7 +121,7 @@ class ServerEngine:
         parser.keep_private(self._private)
         return parser
 
-    def _send(self, client: Client, kind: OtlpKind, block: bytes, sequence: int) -> None:
+    def _send(self, client: Client, kind: OtlpKind, block: Sequence[bytes], sequence: int) -> None:
         for rows in self._parser.parse(kind, block):
             client.raw_insert(
                 rows.table,
