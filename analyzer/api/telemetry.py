@@ -20,10 +20,19 @@ from analyzer.api.telemetry_window import (
     unmapped_model,
 )
 from analyzer.api.times import rfc3339
+from analyzer.beside import beside
 from collector.sql import read_sql
 
 router = APIRouter(tags=["telemetry"])
 
+_OF_ALL = (
+    "telemetry_ingest",
+    "telemetry_requests",
+    "store_sizes",
+    "telemetry_unread",
+    "telemetry_workers",
+)
+"""Statements about everything stored."""
 _REFUSED = ("bad_trace_id", "bad_span_id", "bad_start", "bad_end")
 _CUT = ("private_attributes", "attributes_over_limit", "text_over_limit")
 
@@ -111,10 +120,11 @@ def telemetry(asked: Asked, services: Provided) -> TelemetryModel:
     """Check the window's telemetry, whatever its labels; counts of spans and sizes are of all stored."""
     store = services.store
     scope = asked.scope
-    report = services.check_ups.ask(scope, asked.objectives)
-    ingest = store.rows(read_sql(__file__, "telemetry_ingest"))[0]
-    systems = store.rows(read_sql(__file__, "telemetry_requests"))
-    tables = store.rows(read_sql(__file__, "store_sizes"))
+    with beside() as reads:
+        of_all = {name: reads(store.rows, read_sql(__file__, name)) for name in _OF_ALL}
+        report = services.check_ups.ask(scope, asked.objectives)
+        found = {name: read.result() for name, read in of_all.items()}
+    ingest, systems, tables = found["telemetry_ingest"][0], found["telemetry_requests"], found["store_sizes"]
     spans = next((row["table_rows"] for row in tables if row["table"] == "spans"), 0)
     assembled = max((row["newest_sequence"] for row in systems), default=0)
     arrivals = report.arrivals
@@ -128,11 +138,8 @@ def telemetry(asked: Asked, services: Provided) -> TelemetryModel:
         ingest=_ingest(ingest, stored=spans),
         sequences=SequencesModel(stored=ingest["newest_sequence"], assembled=assembled),
         systems=[SystemModel(**row | {"system": row["system"] or None}) for row in systems],
-        unread=[
-            UnreadModel(**row | {"scope": row["scope"] or None})
-            for row in store.rows(read_sql(__file__, "telemetry_unread"))
-        ],
-        workers=[_worker(row) for row in store.rows(read_sql(__file__, "telemetry_workers"))],
+        unread=[UnreadModel(**row | {"scope": row["scope"] or None}) for row in found["telemetry_unread"]],
+        workers=[_worker(row) for row in found["telemetry_workers"]],
         store=[TableModel(table=row["table"], rows=row["table_rows"], bytes=row["bytes"]) for row in tables],
         store_bytes=sum(row["bytes"] for row in tables),
     )

@@ -34,7 +34,7 @@ from analyzer.minutes.rows import (
 )
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
-from analyzer.verdict.diagnosis import attributed
+from analyzer.verdict.diagnosis import diagnose
 from analyzer.verdict.findings import Finding
 from collector.errors import CollectorError
 from collector.sql import read_sql
@@ -130,10 +130,10 @@ class Minutes:
         findings: list[tuple[str, Finding]] = []
         # Each model by itself: workers of different models are no siblings.
         for model, code in sorted({(row["model"], row["model_code"]) for row in counts}):
-            judged = attributed(self._store, replace(scope, model=model), items, time.time_ns())
-            causes |= causes_by_labels(*judged, code)
-            requests += causes_of_requests(*judged, code)
-            findings += [(model, item) for item in found_beside(*judged)]
+            found = diagnose(self._store, replace(scope, model=model), items, time.time_ns())
+            causes |= causes_by_labels(found.situation, found.attribution, code)
+            requests += causes_of_requests(found.situation, found.attribution, code)
+            findings += [(model, item) for item in found_beside(found.situation, found.attribution)]
         self._store.command(
             read_sql(__file__, "sql/latency"), {**window, "minutes": minutes, "version": version}
         )

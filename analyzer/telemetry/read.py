@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from analyzer.beside import Reading, beside
 from analyzer.signals import DeadMetric, Present, dead_metrics, read_changes, read_present, read_unmapped
 from analyzer.slo.scope import Scope
 from collector.sql import read_sql
@@ -59,21 +60,26 @@ def read_arrivals(store: Store, scope: Scope) -> Arrivals:
     """What arrived in the window of a scope, whoever it was for."""
     window = {"from_ns": scope.from_ns, "to_ns": scope.to_ns}
 
-    def rows(name: str) -> list[dict[str, Any]]:
-        return store.rows(read_sql(__file__, f"sql/{name}"), window)
+    with beside() as reads:
 
-    return Arrivals(
-        systems=[SystemSpans(**row) for row in rows("systems")],
-        request_workers=rows("request_workers"),
-        signals=read_present(store, scope.from_ns, scope.to_ns),
-        unmapped=read_unmapped(store, scope.from_ns, scope.to_ns),
-        scraped=_scraped(rows("up"), rows("reasons")),
-        kinds=rows("kinds"),
-        bounds=rows("bounds"),
-        late_ends=rows("late_ends"),
-        legs=rows("legs"),
-        dead=dead_metrics(read_changes(store, scope.from_ns, scope.to_ns)),
-    )
+        def rows(name: str) -> Reading[list[dict[str, Any]]]:
+            return reads(store.rows, read_sql(__file__, f"sql/{name}"), window)
+
+        workers, kinds, bounds, late_ends = map(rows, ("request_workers", "kinds", "bounds", "late_ends"))
+        systems, up, reasons, legs = map(rows, ("systems", "up", "reasons", "legs"))
+        changes = reads(read_changes, store, scope.from_ns, scope.to_ns)
+        return Arrivals(
+            signals=read_present(store, scope.from_ns, scope.to_ns),
+            unmapped=read_unmapped(store, scope.from_ns, scope.to_ns),
+            request_workers=workers.result(),
+            kinds=kinds.result(),
+            bounds=bounds.result(),
+            late_ends=late_ends.result(),
+            systems=[SystemSpans(**row) for row in systems.result()],
+            scraped=_scraped(up.result(), reasons.result()),
+            legs=legs.result(),
+            dead=dead_metrics(changes.result()),
+        )
 
 
 def _scraped(up: list[dict[str, Any]], reasons: list[dict[str, Any]]) -> list[ScrapedWorker]:

@@ -1,8 +1,9 @@
 """The on-call answer for a window: what requests missed for, how sure that is, and what to do."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from analyzer.verdict.situation import Situation, prepare
 from analyzer.verdict.summary import summarize
 from analyzer.verdict.tables import Account, Outcome
 from analyzer.verdict.vocabulary import Cause
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -57,73 +60,93 @@ class Counts:
     oldest_in_flight_s: float | None = None
 
 
+def _unknown_is_quiet(work: Callable[["Diagnosis"], T]) -> Callable[["Diagnosis"], T]:
+    """Compute without a warning: nan is "not known" throughout, and so is what comes of it."""
+
+    @wraps(work)
+    def quietly(found: "Diagnosis") -> T:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return work(found)
+
+    return quietly
+
+
 @dataclass(frozen=True)
 class Diagnosis:
-    """Everything known about a window."""
+    """Everything known about a window. Each part is worked out when it is first asked for: hand-offs and
+    orphans need no causes.
+    """
 
     situation: Situation
-    attribution: Attribution
-    counts: Counts
-    dominant: Cause
-    confidence: float | None
-    summary: str
-    causes: list[CauseAnswer]
-    findings: list[Finding]
-    missing: list[Missing]
-    quantities: Mapping[str, Any] = field(default_factory=dict)
+    objectives: Objectives
+
+    @cached_property
+    @_unknown_is_quiet
+    def attribution(self) -> Attribution:
+        """Shares of every missed request."""
+        return attributed_apart(self.situation)
+
+    @cached_property
+    @_unknown_is_quiet
+    def counts(self) -> Counts:
+        """What became of the requests."""
+        return _counts(self.situation)
+
+    @cached_property
+    @_unknown_is_quiet
+    def _causes(self) -> list[CauseAnswer]:
+        return _answers(self.situation, self.attribution)
+
+    @cached_property
+    @_unknown_is_quiet
+    def dominant(self) -> Cause:
+        """The cause to act on first; `none` where nothing is to be done."""
+        return _dominant(self.situation, self._causes, self.objectives, self.counts)
+
+    @property
+    def causes(self) -> list[CauseAnswer]:
+        """By share, largest first; none where nothing is to be done."""
+        return [] if self.dominant is Cause.NONE else self._causes
+
+    @property
+    def confidence(self) -> float | None:
+        """Of the dominant cause."""
+        return _confidence(self.dominant, self.causes)
+
+    @cached_property
+    @_unknown_is_quiet
+    def summary(self) -> str:
+        """The answer in a few sentences."""
+        return summarize(self.situation, self.counts, self.dominant, self.causes)
+
+    @cached_property
+    @_unknown_is_quiet
+    def findings(self) -> list[Finding]:
+        """What else is wrong, whether or not a request missed for it."""
+        return find(self.situation, self.attribution)
+
+    @cached_property
+    @_unknown_is_quiet
+    def missing(self) -> list[Missing]:
+        """Telemetry that is not there, and what it would tell."""
+        return missing_telemetry(self.situation, self.attribution)
+
+    @cached_property
+    @_unknown_is_quiet
+    def quantities(self) -> Mapping[str, Any]:
+        """Numbers of the window by name."""
+        return quantities(self.situation)
 
 
 def diagnose(store: Columns, scope: Scope, objectives: Objectives, now_ns: int) -> Diagnosis:
     """Diagnose a window. now_ns: the time of the question; nothing is taken to have happened later."""
-    s, attribution = attributed(store, scope, objectives, now_ns)
-    return _diagnosed(s, attribution, objectives)
-
-
-def attributed(
-    store: Columns, scope: Scope, objectives: Objectives, now_ns: int
-) -> tuple[Situation, Attribution]:
-    """Share out the misses of a window, and no more of its diagnosis."""
-    return _attributed(load(store, scope, objectives), now_ns)
+    return diagnose_loaded(load(store, scope, objectives), objectives, now_ns)
 
 
 def diagnose_loaded(loaded: Loaded, objectives: Objectives, now_ns: int) -> Diagnosis:
     """Diagnose what was read of a window; the same columns and objectives give the same answer."""
-    return _diagnosed(*_attributed(loaded, now_ns), objectives)
-
-
-def _attributed(loaded: Loaded, now_ns: int) -> tuple[Situation, Attribution]:
-    # nan is "not known" throughout: what is computed from it is not known either, without a warning
     with np.errstate(divide="ignore", invalid="ignore"):
-        s = prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9))
-        return s, attributed_apart(s)
-
-
-def _diagnosed(s: Situation, attribution: Attribution, objectives: Objectives) -> Diagnosis:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _diagnose(s, attribution, objectives)
-
-
-def _diagnose(s: Situation, attribution: Attribution, objectives: Objectives) -> Diagnosis:
-    counts = _counts(s)
-    causes = _answers(s, attribution)
-    dominant = _dominant(s, causes, objectives, counts)
-    if dominant is Cause.NONE:
-        causes = []
-    findings = find(s, attribution)
-    missing = missing_telemetry(s, attribution)
-    sure = _confidence(dominant, causes)
-    return Diagnosis(
-        s,
-        attribution,
-        counts,
-        dominant,
-        sure,
-        summarize(s, counts, dominant, causes),
-        causes,
-        findings,
-        missing,
-        quantities(s),
-    )
+        return Diagnosis(prepare(loaded, min(_newest(loaded), (now_ns - loaded.origin_ns) / 1e9)), objectives)
 
 
 def _newest(loaded: Loaded) -> float:
@@ -266,7 +289,6 @@ __all__ = [
     "CauseAnswer",
     "Counts",
     "Diagnosis",
-    "attributed",
     "diagnose",
     "diagnose_loaded",
     "rule_of",
