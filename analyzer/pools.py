@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from analyzer.occupancy import Occupancy, groups
-from analyzer.verdict.readings import Readings
+from analyzer.verdict.readings import SERVING, STALE_AFTER_S, Readings
 from analyzer.verdict.tables import Codes, Flags, Floats, Outcome, Requests
 
 FULL_KV = 0.9
@@ -18,6 +18,8 @@ AT_CAP = 0.95
 """A worker that runs this fraction of the most it ever ran is at its cap, if others wait."""
 SERVED_AROUND_S = 60.0
 """Without gauges a worker counts as there when it served a request so shortly before and after."""
+DRAINS_S = 300.0
+"""A worker that leaves finishes what it has within so long; one that had no work before was sent none."""
 STEPS_OF_ROOM = 3.0
 """A shorter wait than so many steps is being taken in, not waiting for room."""
 ALIVE_LEAST = 0.6
@@ -138,21 +140,40 @@ class Pools:
         return np.where((r.prefill_worker == 0) & computed, r.decode_worker, r.prefill_worker)
 
     def available(self, worker: int, at: Floats) -> Flags:
-        """Whether a worker could have taken work: its gauges are fresh, or, without gauges, it served others
-        shortly before and after.
+        """Whether a worker could have taken work: its gauges are fresh and it is not on its way out, or,
+        without gauges, it served others shortly before and after.
         """
         codes = np.full(len(at), worker, np.uint64)
-        for signal in ("running", "queue_depth", "kv_used_fraction"):
-            if self.readings.series(signal, worker) is not None:
+        for signal in SERVING:
+            series = self.readings.series(signal, worker)
+            if series is not None:
                 alive = np.isfinite(self.readings.read(signal, codes, at))
                 down = self.readings.read("up", codes, at) == 0
-                found: Flags = alive & ~down
+                found: Flags = alive & ~down & (at <= self._takes_work_until(worker, float(series.at[-1])))
                 return found
         r = self.requests
         own = np.sort(r.start[(r.prefill_worker == worker) | (r.decode_worker == worker)])
         since, until = np.searchsorted(own, at - SERVED_AROUND_S), np.searchsorted(own, at + SERVED_AROUND_S)
         middle = np.searchsorted(own, at)
         return (middle > since) & (until > middle)
+
+    def told_from(self, worker: int) -> float:
+        """Since when gauges tell of a worker that came after others; -inf for one that was there before."""
+        first = [self.readings.begin(signal, worker) for signal in SERVING]
+        since = min(first)
+        came_later = np.isfinite(since) and since - self.readings.earliest() > STALE_AFTER_S
+        return since if came_later else -np.inf
+
+    def _takes_work_until(self, worker: int, told_until: float) -> float:
+        """Until when a worker takes new work: to its last request where its gauges end before those of others.
+
+        What is scaled down finishes what it has and takes no more; then it is gone.
+        """
+        if self.readings.latest() - told_until <= STALE_AFTER_S:
+            return np.inf
+        r = self.requests
+        own = r.start[(r.prefill_worker == worker) | (r.decode_worker == worker)]
+        return max(float(own.max()), told_until - DRAINS_S) if len(own) else told_until
 
     @cached_property
     def prefill_workers(self) -> Codes:

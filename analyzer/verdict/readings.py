@@ -118,6 +118,15 @@ class Readings:
         """Whether any worker sends a signal."""
         return any(name == signal for name, _, _ in self._series)
 
+    def begin(self, signal: str, worker: int) -> float:
+        """Instant of a worker's first reading; inf without any."""
+        series = self.series(signal, worker)
+        return np.inf if series is None else float(series.at[0])
+
+    def earliest(self) -> float:
+        """Instant of the oldest reading; inf without any."""
+        return min((float(s.at[0]) for s in self._series.values()), default=np.inf)
+
     def latest(self) -> float:
         """Instant of the newest reading; -inf without any."""
         return max((float(s.at[-1]) for s in self._series.values()), default=-np.inf)

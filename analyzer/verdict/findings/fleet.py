@@ -157,6 +157,7 @@ def prealloc_backpressure(s: Situation, found: Attribution) -> Finding | None:
     r = s.requests
     granted, begun, queued = r.ended("decode_queue"), r.began("prefill_compute"), r.began("prefill_queue")
     known = r.inside & np.isfinite(granted) & np.isfinite(begun) & np.isfinite(queued)
+    known &= r.began("decode_queue") < begun
     gated = known & (granted > queued + 1e-3) & (np.abs(begun - granted) < 0.02 + 0.05 * (begun - queued))
     wait = (begun - queued)[gated]
     if known.sum() < 10 or gated.sum() < 0.5 * known.sum() or float(np.median(wait)) < 0.05:
