@@ -120,11 +120,10 @@ def ledger(transfers: Transfers, requests: Requests, horizon: float, doubt: floa
 
 def _was_read(t: Transfers, requests: Requests) -> Flags:
     """Whether decode got the KV: an import or a transfer was seen and none of its spans says it failed."""
-    bad = np.isin(t.status, (Status.FAILED, Status.EXPIRED, Status.PARTIAL))
     seen = np.isfinite(t.imported) | np.isfinite(t.moved) | (t.freed_why == Freed.IMPORTED)
     first = np.isfinite(requests.began("first_decode_step")) | np.isfinite(requests.ttft) & ~requests.censored
     unnamed = (t.transfer_id == _NO_NAME) & first[t.request]
-    found: Flags = (seen | unnamed) & ~bad
+    found: Flags = (seen | unnamed) & ~t.gave_up
     return found
 
 

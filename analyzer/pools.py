@@ -165,7 +165,7 @@ class Pools:
         return since if came_later else -np.inf
 
     def _takes_work_until(self, worker: int, told_until: float) -> float:
-        """Until when a worker takes new work: to its last request where its gauges end before those of others.
+        """Until when a worker takes new work: to its last request where its gauges end before others' do.
 
         What is scaled down finishes what it has and takes no more; then it is gone.
         """

@@ -79,12 +79,12 @@ def attribute(s: Situation) -> Attribution:
     """Work out the shares of a window's misses."""
     size = len(s.rows)
     book = _Ledger(size)
-    before_token = _before_first_token(s, book)
-    per_token = _per_token(s, book)
     failure = np.zeros((size, len(CAUSES)))
     if s.failed.any():
         book.divide("failure", s.failed.astype(float), s)
         failure = book.by_part["failure"]
+    before_token = _before_first_token(s, book)
+    per_token = _per_token(s, book)
     shares = _joined(s, before_token, per_token, failure)
     met = would_have_met(s, book.by_part, per_token, shares)
     return Attribution(shares, before_token, per_token, met, book.asked)
@@ -117,8 +117,10 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
             left = left - unknown
         ordinary += left
     if not outlasts_bytes(s, SIGNIFICANT):
-        chance = leave(out, ordinary)
-        if chance >= 0.5 * out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]].sum():
+        chance = leave(out, np.where(s.failed, 0.0, ordinary))
+        untold = s.failed & ~book.by_part["failure"].any(axis=1) if s.failed.any() else s.failed
+        by_chance = out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]]
+        if chance >= 0.5 * by_chance.sum() and ((by_chance > 0) & ~s.failed).sum() >= untold.sum():
             book.asked.append((BY_CHANCE, chance))
     out = np.where(out >= SIGNIFICANT * s.of(s.requests.ttft_limit)[:, None], out, 0.0)
     normal = s.exposed - s.excess

@@ -9,7 +9,7 @@ from analyzer.occupancy import Occupancy, groups
 from analyzer.verdict.load import Columns
 from analyzer.verdict.quantities import union
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Codes, Status
+from analyzer.verdict.tables import Codes
 from collector.sql import read_sql
 
 GROUPS = ("pair", "connector", "worker")
@@ -86,7 +86,7 @@ def _group(s: Situation, key: str | None, rows: np.ndarray) -> HandOffs:
         if good.any()
         else None,
         float(np.median(post[np.isfinite(post)])) if np.isfinite(post).any() else None,
-        int(np.isin(t.status[rows], (Status.FAILED, Status.EXPIRED, Status.PARTIAL)).sum()),
+        int(t.gave_up[rows].sum()),
         round(float(at_once.mean()), 3) if moved.any() else None,
         float(np.nanmedian(link)) if np.isfinite(link).any() else None,
         int(beyond.sum()),

@@ -208,6 +208,12 @@ class Transfers:
         return len(self.at)
 
     @property
+    def gave_up(self) -> Flags:
+        """Whether it ended without its bytes: how long that took says nothing of the path."""
+        found: Flags = np.isin(self.status, (Status.FAILED, Status.EXPIRED, Status.PARTIAL))
+        return found
+
+    @property
     def seconds(self) -> Floats:
         """From asked for to moved; nan when no transfer was seen or it took no time."""
         took = self.moved - self.asked

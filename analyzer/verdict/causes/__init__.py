@@ -58,6 +58,7 @@ IN_ORDER: tuple[Rule, ...] = (
     transfer_delay.TCP_FALLBACK,
     transfer_delay.CONTENTION,
     transfer_delay.SLOW_LINK,
+    decode_recompute.LOAD,
     decode_recompute.ITSELF,
     orphaned_kv.LEAKED_ON_DECODE,
     orphaned_kv.RESERVED,

@@ -18,6 +18,11 @@ def itself(s: Situation) -> Floats:
     return where((s.of(s.requests.local_prompt_tokens) > 0) & ~s.of(s.requests.appended))
 
 
+def load(s: Situation) -> Floats:
+    """The time until a transfer gave up, of requests whose prompt decode then had to compute."""
+    return itself(s) * (s.of_hand_off(s.transfers.gave_up.astype(np.float64), 0.0) > 0)
+
+
 def beside(s: Situation) -> Floats:
     """Streams that ran while their worker recomputed prompts: by how much that lengthened their steps."""
     since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
@@ -56,6 +61,10 @@ _NEXT = (
 ITSELF = Rule(
     Cause.DECODE_RECOMPUTE, ("kv_import", "decode_queue", "tpot.recompute"), itself, explain, _NEXT,
     needs=("pd.local_prompt_tokens",), excludes="short follow-up turns prefilled on decode on purpose",
+)  # fmt: skip
+LOAD = Rule(
+    Cause.DECODE_RECOMPUTE, ("kv_transfer",), load, explain, _NEXT,
+    needs=("pd.local_prompt_tokens", "pd.kv.status"), excludes="transfers that brought their bytes",
 )  # fmt: skip
 FIRST_STEP = Rule(
     Cause.DECODE_RECOMPUTE, ("first_decode_step",), first_step, explain, _NEXT,

@@ -19,9 +19,8 @@ MUCH_MORE = 5.0
 def hand_off_failed(s: Situation) -> Flags:
     """Unanswered requests whose KV was published (or room reserved) and did not come over."""
     t = s.transfers
-    bad = np.isin(t.status, (Status.FAILED, Status.EXPIRED, Status.PARTIAL))
     own = np.zeros(len(s.requests), bool)
-    own[t.request[bad]] = True
+    own[t.request[t.gave_up]] = True
     lost = s.ledger.orphan | (s.ledger.state == State.RELEASED)
     own[t.request[s.ledger.transfer[lost]]] = True
     return s.failed & own[s.rows]

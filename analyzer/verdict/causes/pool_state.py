@@ -6,7 +6,7 @@ from analyzer.occupancy import Occupancy
 from analyzer.pools import FULL_KV
 from analyzer.verdict.causes.beside_siblings import beside_siblings
 from analyzer.verdict.relay import ttft_without
-from analyzer.verdict.situation import AROUND_S, Situation, once
+from analyzer.verdict.situation import AROUND_S, ORDINARY_WAITS, Situation, once
 from analyzer.verdict.tables import PART, Flags, Floats
 
 WITHIN = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -178,6 +178,25 @@ def enough_alone(s: Situation, part: str) -> Flags:
     return found
 
 
+@once
+def behind_long_prompts(s: Situation) -> Flags:
+    """Whether a request that the objective has ample time for waited behind prompts much longer than most.
+
+    Where prompts differ much such waits are ordinary at any load, and all the same its own prompt is not why
+    it missed.
+    """
+    took = s.requests.duration("prefill_compute")
+    known = took[np.isfinite(took) & (took > 0)]
+    usual = float(np.median(known)) if len(known) else np.inf
+    since, until = s.wait("prefill_queue")
+    long_wait = np.nan_to_num(until - since) > ORDINARY_WAITS * np.fmax(s.of(took), usual)
+    ample = (s.exposed - s.excess).sum(axis=1) <= AMPLE * s.of(s.requests.ttft_limit)
+    found: Flags = long_wait & ample & ~s.failed & enough_alone(s, "prefill_queue")
+    return found
+
+
+AMPLE = 0.5
+"""An objective of twice what a request takes by itself leaves room for ordinary queueing."""
 UNTOLD = 0.25
 """Time that no span covers, of what was waited for prefill, that may hide waits for decode."""
 NOTABLE = 0.1

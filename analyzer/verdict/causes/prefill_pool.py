@@ -7,6 +7,7 @@ after departed clients and orphans.
 import numpy as np
 
 from analyzer.verdict.causes.pool_state import (
+    behind_long_prompts,
     decode_is_full,
     decode_wait_untold,
     decode_would_be_full,
@@ -26,7 +27,12 @@ from analyzer.verdict.vocabulary import Cause
 
 def skew(s: Situation) -> Floats:
     """Waits on a worker while its siblings had hardly any queue."""
-    return where(s.prefill_short & siblings_idle(s, "prefill"))
+    return where(_too_long(s) & siblings_idle(s, "prefill"))
+
+
+def _too_long(s: Situation) -> Flags:
+    """Waits beyond ordinary queueing, of the pool or of prompts like most."""
+    return s.prefill_short | behind_long_prompts(s)
 
 
 def back_pressure(s: Situation) -> Floats:
@@ -50,7 +56,7 @@ def starved(s: Situation) -> Floats:
     """Waits for prefill while decode had room, or is not suspected of having had none."""
     if decode_wait_untold(s):
         return np.zeros(len(s.rows))
-    return where(s.prefill_short & ~prefill_idle(s))
+    return where(_too_long(s) & ~prefill_idle(s))
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:

@@ -20,11 +20,19 @@ REDUNDANT = 0.3
 """From this share of the bytes on, what the receiver already held is worth naming."""
 
 
+def _carried(s: Situation, column: np.ndarray) -> Floats:
+    """A column of `transfers` for each missed request; 0 where it is not known, and of transfers that gave
+    up: how long those took says nothing of their path.
+    """
+    found = np.nan_to_num(s.of_hand_off(column.astype(np.float64)))
+    return np.where(s.of_hand_off(s.transfers.gave_up.astype(np.float64), 0.0) > 0, 0.0, found)
+
+
 def redundant(s: Situation) -> Floats:
     """The part of each transfer that moved what the consumer already had."""
     t = s.transfers
-    share = np.nan_to_num(s.of_hand_off(t.already_held_tokens / t.tokens))
-    took = np.nan_to_num(s.of_hand_off(t.seconds))
+    share = _carried(s, t.already_held_tokens / t.tokens)
+    took = _carried(s, t.seconds)
     excess = s.excess[:, PART["kv_transfer"]]
     part = np.where(excess > 0, share * took / np.where(excess > 0, excess, 1.0), 0.0)
     return np.where(share >= REDUNDANT, np.minimum(part, 1.0), 0.0)
@@ -33,7 +41,7 @@ def redundant(s: Situation) -> Floats:
 def small_blocks(s: Situation) -> Floats:
     """Transfers whose time is the posting of many small descriptors."""
     _, bound = link.posting(s)
-    return where(np.nan_to_num(s.of_hand_off((bound | link.descriptor_bound(s)).astype(np.float64))) > 0)
+    return where(_carried(s, bound | link.descriptor_bound(s)) > 0)
 
 
 def contention(s: Situation) -> Floats:
@@ -43,20 +51,19 @@ def contention(s: Situation) -> Floats:
     took, expected = s.transfers.seconds, s.moving.expected
     added = np.maximum(took - np.maximum(took / n, expected), 0.0)
     part = np.where(sharing.shared, added / np.maximum(took - expected, 1e-9), 0.0)
-    found: Floats = np.clip(np.nan_to_num(s.of_hand_off(part)), 0.0, 1.0)
+    found: Floats = np.clip(_carried(s, part), 0.0, 1.0)
     return found
 
 
 def tcp(s: Situation) -> Floats:
     """Slow transfers over TCP although the machines have a faster way."""
     chosen = faster_path(s.loaded) & (link.slow(s) >= SLOW)
-    return where(np.nan_to_num(s.of_hand_off(chosen.astype(np.float64))) > 0)
+    return where(_carried(s, chosen) > 0)
 
 
 def slow_link(s: Situation) -> Floats:
     """Transfers slower than their size explains, at any load, that no posting of small blocks explains."""
-    slow = np.nan_to_num(s.of_hand_off(link.slow(s))) >= SLOW
-    return where(slow & ~(np.nan_to_num(s.of_hand_off(link.may_be_posting(s).astype(np.float64))) > 0))
+    return where((_carried(s, link.slow(s)) >= SLOW) & ~(_carried(s, link.may_be_posting(s)) > 0))
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:

@@ -8,7 +8,7 @@ from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
 from analyzer.verdict.late_reads import counted, presumed_late
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import Flags, Status
+from analyzer.verdict.tables import Flags
 
 NEAR_LEASE = 0.5
 """A lease is too short when one hand-off in twenty takes more than this share of it."""
@@ -85,7 +85,7 @@ def lease_not_enforced(s: Situation, _: Attribution) -> Finding | None:
 def failed_transfers(s: Situation, _: Attribution) -> Finding | None:
     """Transfers that failed, were replaced by recomputation, or ended in a failed request."""
     t = s.transfers
-    bad = np.isin(t.status, (Status.FAILED, Status.EXPIRED, Status.PARTIAL)) & _inside(s)
+    bad = t.gave_up & _inside(s)
     concerned = np.zeros(len(s.requests), bool)
     concerned[t.request[bad]] = True
     lost = np.isin(s.ledger.state, (State.ABORTED, State.EXPIRED, State.NEVER_FILLED, State.HELD))
