@@ -55,6 +55,7 @@ IN_ORDER: tuple[Rule, ...] = (
     cold_start.FIRST_STEP,
     transfer_delay.REDUNDANT_PREFIX,
     transfer_delay.MANY_SMALL_BLOCKS,
+    handover_overhead.BEFORE_BYTES,
     transfer_delay.TCP_FALLBACK,
     transfer_delay.CONTENTION,
     transfer_delay.SLOW_LINK,

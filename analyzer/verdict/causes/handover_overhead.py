@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from analyzer.verdict.evidence import Evidence
+from analyzer.verdict.causes.link import idle_wait
+from analyzer.verdict.evidence import Evidence, median
 from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, everything
 from analyzer.verdict.situation import STEPS_TO_JOIN, Situation
@@ -23,6 +24,19 @@ def gap(s: Situation) -> Floats:
     bare = s.exposed[:, PART["unattributed"]]
     between = np.where(seen, np.maximum(next_known - offered - s.between_pools_doubt, 0.0), 0.0)
     return np.clip(np.nan_to_num(between / np.where(bare > 0, bare, np.inf)), 0.0, 1.0)
+
+
+def before_bytes(s: Situation) -> Floats:
+    """The part of a transfer's excess that passed before its first byte was posted, while its path was idle."""
+    excess = s.excess[:, PART["kv_transfer"]]
+    waited = np.nan_to_num(s.of_hand_off(idle_wait(s)))
+    notable = waited > MOSTLY_BYTES * np.nan_to_num(s.of_hand_off(s.transfers.seconds))
+    part = np.clip(waited / np.where(excess > 0, excess, np.inf), 0.0, 1.0)
+    return np.where(notable & (excess > 0), part, 0.0)
+
+
+MOSTLY_BYTES = 0.25
+"""A shorter wait, as a share of the transfer, is what any of them has."""
 
 
 def outlasts_bytes(s: Situation, least: float) -> bool:
@@ -49,6 +63,11 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
     return [item for name in parts for item in part(s, name, chosen)]
 
 
+def explain_wait(s: Situation, chosen: Flags) -> list[Evidence]:
+    """How long transfers waited before they began."""
+    return [*part(s, "kv_transfer", chosen), *median("kv.waited", s.of_hand_off(s.transfers.waited), chosen)]
+
+
 RULE = Rule(
     Cause.HANDOVER_OVERHEAD,
     ("kv_publish", "decode_queue", "kv_import", "first_decode_step"),
@@ -70,4 +89,15 @@ GAP = Rule(
     needs=("kv_publish", "kv_transfer", "decode_queue"),
     excludes="gaps where the spans of either side are missing",
     confidence=0.75,
+)
+BEFORE_BYTES = Rule(
+    Cause.HANDOVER_OVERHEAD,
+    ("kv_transfer",),
+    before_bytes,
+    explain_wait,
+    "Transfers were asked for long before their first byte was posted, beside an idle path: look at what "
+    "posts them (poll intervals, threads, the other side's readiness).",
+    needs=("pd.kv.wait_ms",),
+    excludes="waits while other transfers moved at either end",
+    confidence=0.85,
 )

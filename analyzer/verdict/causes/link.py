@@ -180,7 +180,26 @@ def descriptor_bound(s: Situation) -> Flags:
     return known & (t.descriptors > 2 * few) & (cost <= 10 * MOST_PER_DESCRIPTOR_S) & small
 
 
+@once
+def idle_wait(s: Situation) -> Floats:
+    """Per transfer: seconds it waited for its first byte to be posted while next to nothing moved at either of
+    its ends. 0 where how long it waited is not told.
+    """
+    t = s.transfers
+    posted = np.where(t.waited > 0, t.asked + t.waited, t.asked)
+    since, until = np.nan_to_num(t.asked), np.nan_to_num(posted)
+    busy = np.zeros(len(t))
+    for codes in (t.producer, t.consumer):
+        busy = np.fmax(busy, Occupancy(codes, posted, t.moved).mean(codes, since, until))
+    took = np.nan_to_num(t.seconds)
+    return np.where(busy < MOVING, np.clip(np.nan_to_num(t.waited), 0.0, took), 0.0)
+
+
+MOVING = 0.5
+"""Mean transfers under way from which on an end is busy moving, and what waits there waits for the path."""
+
+
 def slow(s: Situation) -> Floats:
-    """Per transfer: time ÷ expected time."""
-    found: Floats = s.transfers.seconds / s.moving.expected
+    """Per transfer: time ÷ expected time, less what it waited beside an idle path."""
+    found: Floats = (s.transfers.seconds - idle_wait(s)) / s.moving.expected
     return found
