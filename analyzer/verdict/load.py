@@ -105,9 +105,16 @@ class Loaded:
 
 def load(store: Columns, scope: Scope, objectives: Objectives) -> Loaded:
     """Read the requests of a scope, and whatever shared the pools with them a while before and during it."""
-    since = context_from(store, scope)
-    window = {"from_ns": since, "to_ns": scope.to_ns, "model": scope.model}
-    inside = {**window, "from_ns": scope.from_ns}
+    models = sharing_workers(store, scope)
+    since = context_from(store, scope, models)
+    # one name narrows what is read; of several, those that share workers are picked out of all
+    window = {
+        "from_ns": since,
+        "to_ns": scope.to_ns,
+        "model": scope.model if len(models) < 2 else "",
+        "models": models,
+    }
+    inside = {**window, "from_ns": scope.from_ns, "model": scope.model}
     with beside() as reads:
         handed_off = reads(store.columns, read_sql(__file__, "sql/transfers"), window)
         sources = reads(_sources, store, inside)
@@ -153,20 +160,34 @@ def _signals(
     return (
         codes,
         store.columns(read_sql(__file__, "sql/levels"), {**window, **asked}),
-        store.rows(_signals_sql("increases"), {**window, "signals": list(COUNTERS)}),
-        store.rows(_signals_sql("histograms"), {**window, "metrics": []}),
+        _of(window["models"], store.rows(_signals_sql("increases"), {**window, "signals": list(COUNTERS)})),
+        _of(window["models"], store.rows(_signals_sql("histograms"), {**window, "metrics": []})),
         store.rows(read_sql(__file__, "sql/told_of_hand_offs"), window),
     )
+
+
+def _of(models: Sequence[str], rows: Rows) -> Rows:
+    """Those of some models, and those that name none."""
+    return [row for row in rows if not models or row["model"] in ("", *models)]
 
 
 def _last_transfers(row: Mapping[str, Any]) -> LastTransfers:
     return LastTransfers(row["metric"], row["unit"], row["points"], row["mean"], row["high"])
 
 
-def context_from(store: Columns, scope: Scope) -> int:
-    """From when on requests before a window are read (Unix nanoseconds)."""
+def sharing_workers(store: Columns, scope: Scope) -> list[str]:
+    """The model asked for and those whose requests went through its workers; empty where none is asked for."""
+    if not scope.model:
+        return []
+    asked = {"from_ns": scope.from_ns, "to_ns": scope.to_ns, "model": scope.model}
+    found = store.rows(read_sql(__file__, "sql/sharing"), asked)[0]["models"]
+    return sorted({scope.model, *found})
+
+
+def context_from(store: Columns, scope: Scope, models: Sequence[str]) -> int:
+    """From when on requests of some models (all, if none is named) before a window are read (Unix ns)."""
     since = max(0, scope.from_ns - CONTEXT_NS)
-    asked = {"since_ns": since, "from_ns": scope.from_ns, "model": scope.model}
+    asked = {"since_ns": since, "from_ns": scope.from_ns, "models": list(models)}
     requests, lasted = 0, 0.0
     for minute in store.rows(read_sql(__file__, "sql/context"), asked):
         requests, lasted = requests + minute["requests"], max(lasted, minute["lasted"])
@@ -185,10 +206,12 @@ def _signals_sql(name: str) -> str:
 def _only(scope: Scope) -> dict[str, Any]:
     return {
         "inside_from_ns": scope.from_ns,
-        **{f"only_{name}": getattr(scope, name) for name in ("tenant", "route", "cohort", "worker", "pool")},
+        **{f"only_{name}": getattr(scope, name) for name in _ONLY},
     }
 
 
+_ONLY = ("model", "tenant", "route", "cohort", "worker", "pool")
+"""What marks a request as asked for, of those that are read."""
 _PARTS = (
     "",
     "bootstrap",

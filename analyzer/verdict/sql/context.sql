@@ -5,6 +5,6 @@ SELECT
     ifNull(quantile(0.99)(e2e_ns) / 1e9, 0) AS lasted
 FROM requests
 WHERE first_bucket >= toDateTime(intDiv({since_ns:Int64}, 1000000000), 'UTC') AND first_bucket < toDateTime(intDiv({from_ns:Int64}, 1000000000), 'UTC')
-    AND ({model:String} = '' OR model = {model:String}) AND tombstone = 0
+    AND (empty({models:Array(String)}) OR has({models:Array(String)}, CAST(model, 'String'))) AND tombstone = 0
 GROUP BY first_bucket
 ORDER BY first_bucket DESC

@@ -10,7 +10,7 @@ FROM
 (
     SELECT CAST(worker, 'String') AS worker, pool, any(CAST(model, 'String')) AS of_model, signal, signal AS signal_name, part, series, intDiv(time_ns, {step_ns:Int64}) AS step, max(time_ns) AS last_ns, argMax(assumeNotNull(value), time_ns) AS level
     FROM pool_signals(from_ns = {from_ns:Int64}, to_ns = {to_ns:Int64}, wanted = {signals:Array(String)})
-    WHERE isNotNull(value) AND ({model:String} = '' OR model IN ('', {model:String}))
+    WHERE isNotNull(value) AND (empty({models:Array(String)}) OR model = '' OR has({models:Array(String)}, CAST(model, 'String')))
     GROUP BY worker, pool, signal, part, series, step
 )
 GROUP BY worker, pool, signal, part, step

@@ -7,7 +7,7 @@ FROM
     (
         SELECT DISTINCT prefill_worker, decode_worker FROM requests
         WHERE tombstone = 0 AND started_at >= fromUnixTimestamp64Nano({from_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({to_ns:Int64}, 'UTC')
-            AND ({model:String} = '' OR model = {model:String})
+            AND (empty({models:Array(String)}) OR has({models:Array(String)}, CAST(model, 'String')))
     )
 )
 WHERE name != ''

@@ -8,6 +8,7 @@ SELECT
     started_ns,
     toUnixTimestamp(first_bucket) AS first_bucket,
     CAST(started_ns >= {inside_from_ns:Int64}
+        AND ({only_model:String} = '' OR j.model = {only_model:String})
         AND ({only_tenant:String} = '' OR j.tenant = {only_tenant:String})
         AND ({only_route:String} = '' OR j.route = {only_route:String})
         AND ({only_cohort:String} = '' OR j.cohort = {only_cohort:String})
@@ -62,3 +63,4 @@ FROM judged_requests(
     objective_models = {objective_models:Array(String)}, objective_routes = {objective_routes:Array(String)},
     objective_tenants = {objective_tenants:Array(String)}, objective_buckets = {objective_buckets:Array(String)},
     objective_ttft_ns = {objective_ttft_ns:Array(Int64)}, objective_tpot_ns = {objective_tpot_ns:Array(Float64)}) AS j
+WHERE empty({models:Array(String)}) OR has({models:Array(String)}, CAST(j.model, 'String'))

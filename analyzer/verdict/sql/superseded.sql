@@ -4,5 +4,5 @@ FROM requests FINAL
 ARRAY JOIN intervals AS i
 WHERE tombstone = 0 AND attempts > 1 AND i.phase = 'prefill_compute' AND i.attempt < attempts
     AND started_at >= fromUnixTimestamp64Nano({from_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({to_ns:Int64}, 'UTC')
-    AND ({model:String} = '' OR model = {model:String})
+    AND (empty({models:Array(String)}) OR has({models:Array(String)}, CAST(model, 'String')))
 SETTINGS do_not_merge_across_partitions_select_final = 1

@@ -7,7 +7,7 @@ FROM signals
 WHERE time_ns > {from_ns:Int64} AND time_ns <= {to_ns:Int64} AND kind IN ('gauge', 'sum') AND isFinite(value)
     AND match(metric, '(?i)(transfer|xfer|nixl|mooncake|inflight|waiting|queue)')
     AND NOT match(metric, '(?i)(fail|error|expir|abort|timeout|retr|reject)')
-    AND ({model:String} = '' OR model IN ('', {model:String}))
+    AND (empty({models:Array(String)}) OR model = '' OR has({models:Array(String)}, CAST(model, 'String')))
 GROUP BY metric
 HAVING points >= 4 AND (silent OR countIf(kind = 'gauge') = points AND high > 0
     AND match(metric, '(kv_transfer_latency_ms|kv_transfer_latency_seconds|xfer_time_seconds|kv_transfer_speed_gb_s)$'))
