@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from analyzer.occupancy import Occupancy
-from analyzer.queue_replay import waits
 from analyzer.verdict.causes.link import fuller_link
 from analyzer.verdict.causes.pool_state import decode_is_full, held_by_hand_offs, prefill_idle
+from analyzer.verdict.causes.prompt_queue import waits_with
 from analyzer.verdict.relay import room_beside_prompts, ttft_without
 from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import PART, Flags, Floats
@@ -116,13 +116,8 @@ def _longer_queue(s: Situation, removed: Floats) -> Floats:
         if removed[:, PART[part]].any():
             earlier += np.nan_to_num(r.exposed[:, PART[part]])
             earlier[s.rows] += removed[:, PART[part]] - s.exposed[:, PART[part]]
-    workers, arrivals = s.pools.prompt_worker, np.fmin(r.began("prefill_queue"), r.began("prefill_compute"))
-    at_once = np.ones(len(r))
-    for code in s.pools.prefill_workers.tolist():
-        at_once[workers == code] = max(1.0, s.pools.prefill_running.while_busy(int(code)))
-    service = r.duration("prefill_compute") / at_once
-    longer = waits(workers, arrivals - earlier, service) - waits(workers, arrivals, service)
-    found: Floats = np.maximum(s.of(longer), 0.0)
+    now, then = waits_with(s, earlier)
+    found: Floats = np.maximum(s.of(then - now), 0.0)
     return found
 
 

@@ -176,7 +176,7 @@ def _last_transfers(row: Mapping[str, Any]) -> LastTransfers:
 
 
 def sharing_workers(store: Columns, scope: Scope) -> list[str]:
-    """The model asked for and those whose requests went through its workers; empty where none is asked for."""
+    """The model asked for and those whose requests went through its workers; empty where none is asked."""
     if not scope.model:
         return []
     asked = {"from_ns": scope.from_ns, "to_ns": scope.to_ns, "model": scope.model}

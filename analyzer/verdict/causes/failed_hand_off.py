@@ -8,7 +8,7 @@ from analyzer.kv_ledger import State
 from analyzer.verdict.causes.agreement import differing_pairs, renamed_without_read
 from analyzer.verdict.evidence import Evidence, count, number
 from analyzer.verdict.rule import Rule, where
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import PART, Account, Flags, Floats, Status
 from analyzer.verdict.vocabulary import Cause
 
@@ -56,6 +56,44 @@ def _consumer_replaced(s: Situation) -> bool:
 def stale(s: Situation) -> Floats:
     """Failed hand-offs from those producers."""
     return where(hand_off_failed(s) & np.isin(s.prefill_worker, list(stale_producers(s))))
+
+
+@once
+def condemned_pairs(s: Situation) -> dict[tuple[int, int], bool]:
+    """Pairs (producer, consumer) whose hand-offs all fail from some instant on, while both sides hand off to
+    and from others without failures; and whether they worked before.
+
+    A path or a machine that is broken fails others, too: what is left is what one side keeps of the other.
+    """
+    r = s.requests
+    both = (r.prefill_worker != 0) & (r.decode_worker != 0) & r.inside
+    judged = np.flatnonzero(both & np.isin(r.account, (Account.MET, Account.MISSED)))
+    bad = np.zeros(len(r), bool)
+    bad[s.rows[hand_off_failed(s)]] = True
+    found = {}
+    failing = judged[bad[judged]]
+    pairs = zip(r.prefill_worker[failing].tolist(), r.decode_worker[failing].tolist(), strict=True)
+    for producer, consumer in sorted(set(pairs)):
+        sends, takes = r.prefill_worker[judged] == producer, r.decode_worker[judged] == consumer
+        own, others = judged[sends & takes], (judged[sends & ~takes], judged[takes & ~sends])
+        since = r.start[own[bad[own]]].min()
+        after = bad[own[r.start[own] >= since]]
+        alone = all(len(rows) >= ENOUGH and bad[rows].mean() <= FEW for rows in others)
+        if alone and len(after) >= ENOUGH and after.mean() >= 1 - FEW:
+            found[producer, consumer] = len(own) > len(after)
+    return found
+
+
+ENOUGH = 5
+"""Hand-offs of a pair, and of either side with others, needed to tell that the pair alone fails."""
+FEW = 0.05
+
+
+def condemned(s: Situation) -> Floats:
+    """Failed hand-offs of pairs that worked and then never again, while both sides work with others."""
+    pairs = [pair for pair, worked in condemned_pairs(s).items() if worked]
+    own = [(s.prefill_worker == producer) & (s.decode_worker == consumer) for producer, consumer in pairs]
+    return where(hand_off_failed(s) & np.any([*own, np.zeros(len(s.rows), bool)], axis=0))
 
 
 def expired(s: Situation) -> Floats:
@@ -127,6 +165,13 @@ STALE_PEER = Rule(
     "Restart the producers concerned, or make the connector forget a peer that was replaced: "
     "the others work.",
     needs=("process.creation.time",), excludes="failures spread evenly over producers",
+)  # fmt: skip
+CONDEMNED = Rule(
+    Cause.STALE_PEER, ("failure",), condemned, explain,
+    "One side calls a peer dead that is not: restart the producer of the pair, and let the connector try "
+    "again after a transient error.",
+    needs=("kv_transfer",), excludes="failures of one side with several others; pairs that never worked",
+    confidence=0.7,
 )  # fmt: skip
 EXPIRED = Rule(
     Cause.EXPIRED_BEFORE_READ,

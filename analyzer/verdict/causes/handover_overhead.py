@@ -27,7 +27,7 @@ def gap(s: Situation) -> Floats:
 
 
 def before_bytes(s: Situation) -> Floats:
-    """The part of a transfer's excess that passed before its first byte was posted, while its path was idle."""
+    """The part of a transfer's excess before its first byte was posted, while its path was idle."""
     excess = s.excess[:, PART["kv_transfer"]]
     waited = np.nan_to_num(s.of_hand_off(idle_wait(s)))
     notable = waited > MOSTLY_BYTES * np.nan_to_num(s.of_hand_off(s.transfers.seconds))

@@ -182,8 +182,8 @@ def descriptor_bound(s: Situation) -> Flags:
 
 @once
 def idle_wait(s: Situation) -> Floats:
-    """Per transfer: seconds it waited for its first byte to be posted while next to nothing moved at either of
-    its ends. 0 where how long it waited is not told.
+    """Per transfer: seconds it waited for its first byte to be posted while next to nothing moved at either
+    of its ends. 0 where how long it waited is not told.
     """
     t = s.transfers
     posted = np.where(t.waited > 0, t.asked + t.waited, t.asked)

@@ -122,6 +122,9 @@ def _slow_transfers(s: Situation) -> str:
     stale = failed_hand_off.stale_producers(s)
     if stale:
         return f"hand-offs fail only from {', '.join(sorted(s.name(code) for code in stale)[:4])}"
+    if pairs := failed_hand_off.condemned_pairs(s):
+        told = [f"{s.name(producer)} to {s.name(consumer)}" for producer, consumer in pairs]
+        return f"hand-offs fail only from {', '.join(sorted(told)[:4])}"
     if not known.any():
         return ""
     slow = _slow_pairs(np.log(ratio[known]), t.producer[known] * np.uint64(31) + t.consumer[known])
