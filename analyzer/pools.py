@@ -83,11 +83,16 @@ class Pools:
     @cached_property
     def decode_taken(self) -> Occupancy:
         """What each decode worker took out of its queue: streams, and requests whose KV is on its way."""
+        return Occupancy(self.requests.decode_worker, *self.decode_taking)
+
+    @cached_property
+    def decode_taking(self) -> tuple[Floats, Floats]:
+        """From when to when each request was out of decode's queue and not over."""
         r = self.requests
         began, ended = self.streams
         fetched = np.where(r.began("kv_transfer") >= r.ended("decode_queue"), r.began("kv_transfer"), np.nan)
         ended = np.where(np.isfinite(ended), ended, r.ended("kv_transfer"))
-        return Occupancy(r.decode_worker, np.fmin(began, fetched), ended)
+        return np.fmin(began, fetched), ended
 
     @cached_property
     def streams(self) -> tuple[Floats, Floats]:

@@ -116,6 +116,11 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
             left = left - unknown
         ordinary += left
+    # of a transfer that nothing says how long it should take, none is known to be what it takes
+    known = np.isfinite(s.of_hand_off(s.moving.expected))
+    unmeasured = np.where(known, 0.0, s.exposed[:, PART["kv_transfer"]])
+    outweighs = missed & (unmeasured > out.sum(axis=1))
+    out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += np.where(outweighs, unmeasured, 0.0)
     if not outlasts_bytes(s, SIGNIFICANT):
         chance = leave(out, np.where(s.failed, 0.0, ordinary))
         untold = s.failed & ~book.by_part["failure"].any(axis=1) if s.failed.any() else s.failed

@@ -140,7 +140,11 @@ def missing_telemetry(s: Situation, found: Attribution) -> list[Missing]:
 
 
 def _phases(s: Situation) -> list[Missing]:
-    seen = np.isfinite(s.of(s.requests.phase_from)).mean(axis=0)
+    """Phases that answered requests do not tell: one that failed need not have come so far."""
+    r = s.requests
+    late = s.rows[~s.failed]
+    rows = late if len(late) else np.flatnonzero(r.inside & r.answered)
+    seen = np.isfinite(r.phase_from[rows if len(rows) else s.rows]).mean(axis=0)
     return [missing for phase, missing in _PHASES.items() if seen[PHASE[phase]] < MOSTLY_ABSENT]
 
 

@@ -22,7 +22,7 @@ SHORT = {
     Cause.MANY_SMALL_BLOCKS: "waited for KV cut into many small blocks",
     Cause.TCP_FALLBACK: "had their KV sent over TCP although a faster way exists",
     Cause.REDUNDANT_PREFIX: "waited for KV that decode already held",
-    Cause.STALE_PEER: "failed in a hand-off to a peer that was replaced",
+    Cause.STALE_PEER: "failed in a hand-off to a peer of which one side kept an old state",
     Cause.EXPIRED_BEFORE_READ: "had their KV read after its lease ended",
     Cause.UNCLAIMED: "waited behind, or left, KV that no decode will read",
     Cause.LEAKED: "waited behind KV that is never reclaimed",
@@ -66,6 +66,8 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
         text += f" (p50 {answer.excess_tpot[0] * 1e3:.1f} ms a token over)"
     if dominant is Cause.INSUFFICIENT_EVIDENCE:
         text += untold(s, counts)
+    elif counts.rejected:
+        text += f"; {counts.rejected:,} of all were refused"
     used = s.loaded.readings.pool_mean("kv_used_fraction", s.pools.decode_workers.tolist())
     if used is not None and dominant in (Cause.PREFILL_STARVED, Cause.DECODE_STARVED, Cause.OVERLOAD):
         text += f"; decode used {used:.0%} of its KV"

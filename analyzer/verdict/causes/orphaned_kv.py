@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from analyzer.occupancy import Occupancy
 from analyzer.pools import FULL_KV, LONG_WAIT_STEPS
 from analyzer.verdict.causes.orphan_kinds import leaked, leaked_on_decode, reserved, unclaimed
 from analyzer.verdict.causes.pool_state import decode_is_full, prefill_idle
@@ -52,8 +53,32 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     # where decode stands still beside its queue, whatever holds its room without running is to blame
     least = np.where(still(s, on_decode), MOST / 2, MOST) if on_decode else np.full(len(held), MOST)
     most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY * least / MOST, True)
-    found: Floats = (full & ((most & (of_content >= least)) | (of_capacity >= MOST))).astype(np.float64)
-    return found
+    fills = full & ((most & (of_content >= least)) | (of_capacity >= MOST))
+    if on_decode:
+        fills |= possible & _all_slots_kept(s, workers, since, until)
+    return fills.astype(np.float64)
+
+
+def _all_slots_kept(s: Situation, workers: Codes, since: Floats, until: Floats) -> Flags:
+    """Whether streams and orphans together were as many as ever on a decode worker, and streams far from it,
+    during a long wait for it: then orphans hold its slots, however much room its cache has.
+    """
+    book, (began, ended) = s.ledger, s.pools.decode_taking
+    kept = book.orphan & book.on_decode
+    both = Occupancy(
+        np.concatenate([s.requests.decode_worker, book.worker[kept]]),
+        np.concatenate([began, book.since[kept]]),
+        np.concatenate([ended, book.until[kept]]),
+    )
+    most = np.array([both.peak(int(code), 0.0) for code in workers.tolist()])
+    at_most = both.mean(workers, since, until) >= ALL_SLOTS * np.maximum(most, SLOTS_AT_LEAST)
+    long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
+    return at_most & long_wait & ~live_is_most(s)
+
+
+ALL_SLOTS = 0.9
+SLOTS_AT_LEAST = 4.0
+"""Of a worker that never held more, chance alone makes as many as ever."""
 
 
 def still(s: Situation, on_decode: bool) -> Flags:

@@ -153,6 +153,25 @@ def prefill_would_be_full(s: Situation) -> Flags:
     return found
 
 
+@once
+def prefill_used(s: Situation) -> Floats:
+    """Share of its workers' time that prefill computed around the arrival of each missed request."""
+    r = s.requests
+    everyone = np.where(s.pools.prompt_worker != 0, np.uint64(1), np.uint64(0))
+    computing = Occupancy(everyone, r.began("prefill_compute"), r.ended("prefill_compute"))
+    at_once = sum(s.pools.prefill_running.while_busy(int(code)) for code in s.pools.prefill_workers.tolist())
+    return _offered(s, computing) / max(at_once, 1.0)
+
+
+@once
+def decode_used(s: Situation) -> Floats:
+    """Share of decode's slots or of its cache in use around the arrival of each missed request; nan where
+    neither is known.
+    """
+    slots, cache = _decode_asked(s, *s.pools.streams)
+    return np.fmax(slots, np.fmax(cache, _kv_used_around(s)))
+
+
 def _offered(s: Situation, work: Occupancy) -> Floats:
     """Mean work of a whole pool (worker 1 of `work`) around the arrival of each missed request."""
     since, until = _around(s)
