@@ -680,3 +680,35 @@ def test_shares_of_every_miss_add_up_to_one() -> None:
     assert len(found.shares) > 50
     np.testing.assert_allclose(found.shares.sum(axis=1), 1.0)
     assert (found.shares >= 0).all()
+
+
+def test_slots_that_orphans_keep_are_theirs_however_much_room_the_cache_has() -> None:
+    world = World()
+    for number in range(224):  # twelve streams at once, until second 295
+        world.request(1.25 * number, HEALTHY, tpot=0.03, output=500)
+    for number in range(8):  # from then on eight slots are never given back
+        row = world.request(300, {"router_queue": 0.01}, outcome=Outcome.CANCELLED, account=2, lasted=2.0)
+        world.hand_off(row, reserved=300.0 + number / 10, reserved_until=301.0, reserved_tokens=1000.0)
+    row = world.request(20, {"router_queue": 0.01}, outcome=Outcome.CANCELLED, account=2, lasted=2.0)
+    world.hand_off(
+        row, reserved=20.0, reserved_until=21.0, reserved_tokens=1000.0, given_back=22.0,
+        given_back_why=Freed.ABORTED,
+    )  # fmt: skip
+    for number in range(80):  # four slots are left, and asked for by five
+        world.request(300 + 3.0 * number, slow(decode_queue=0.7 * number), tpot=0.03, output=495)
+    world.steady("kv_capacity_tokens", "decode-0", 1_000_000)
+    world.steady("kv_used_fraction", "decode-0", 0.1)
+    assert causes(world)["orphaned_kv.leaked"] > 0.9
+
+
+def test_a_transfer_of_unknown_size_that_outweighs_the_rest_is_a_question() -> None:
+    world = World()
+    healthy(world)
+    for number in range(20):
+        at = 300.0 + 5 * number
+        row = world.request(at, slow(kv_transfer=0.55, decode_queue=0.15))
+        world.hand_off(
+            row, published=at + 0.33, asked=at + 0.34, moved=at + 0.89, bytes=np.nan, tokens=np.nan
+        )
+    world.hand_offs = [hand_off | {"bytes": np.nan, "tokens": np.nan} for hand_off in world.hand_offs]
+    assert causes(world)["insufficient_evidence"] > 0.7

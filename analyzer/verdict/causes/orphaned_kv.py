@@ -13,7 +13,7 @@ from analyzer.pools import FULL_KV, LONG_WAIT_STEPS
 from analyzer.verdict.causes.orphan_kinds import leaked, leaked_on_decode, reserved, unclaimed
 from analyzer.verdict.causes.pool_state import decode_is_full, prefill_idle
 from analyzer.verdict.evidence import Evidence, count, median, number
-from analyzer.verdict.rule import Rule
+from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.tables import Codes, Flags, Floats
 from analyzer.verdict.vocabulary import Cause
@@ -56,7 +56,7 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     fills = full & ((most & (of_content >= least)) | (of_capacity >= MOST))
     if on_decode:
         fills |= possible & _all_slots_kept(s, workers, since, until)
-    return fills.astype(np.float64)
+    return where(fills)
 
 
 def _all_slots_kept(s: Situation, workers: Codes, since: Floats, until: Floats) -> Flags:
@@ -73,7 +73,8 @@ def _all_slots_kept(s: Situation, workers: Codes, since: Floats, until: Floats) 
     most = np.array([both.peak(int(code), 0.0) for code in workers.tolist()])
     at_most = both.mean(workers, since, until) >= ALL_SLOTS * np.maximum(most, SLOTS_AT_LEAST)
     long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
-    return at_most & long_wait & ~live_is_most(s)
+    found: Flags = at_most & long_wait & ~live_is_most(s)
+    return found
 
 
 ALL_SLOTS = 0.9

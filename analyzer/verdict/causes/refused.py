@@ -1,6 +1,5 @@
 """Requests that were refused (429, 503): which pool was short as they came."""
 
-
 from analyzer.verdict.causes.pool_state import FULL_IF_LET, decode_used, prefill_used
 from analyzer.verdict.evidence import Evidence, count, median
 from analyzer.verdict.rule import Rule, where

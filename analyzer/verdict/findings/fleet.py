@@ -122,8 +122,8 @@ def _slow_transfers(s: Situation) -> str:
     stale = failed_hand_off.stale_producers(s)
     if stale:
         return f"hand-offs fail only from {', '.join(sorted(s.name(code) for code in stale)[:4])}"
-    if pairs := failed_hand_off.condemned_pairs(s):
-        told = [f"{s.name(producer)} to {s.name(consumer)}" for producer, consumer in pairs]
+    if condemned := failed_hand_off.condemned_pairs(s):
+        told = [f"{s.name(producer)} to {s.name(consumer)}" for producer, consumer in condemned]
         return f"hand-offs fail only from {', '.join(sorted(told)[:4])}"
     if not known.any():
         return ""
