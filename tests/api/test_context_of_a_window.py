@@ -22,7 +22,8 @@ def _ten_a_minute(store: Store, lasting_s: float) -> None:
 
 
 def _minutes(store: Store, model: str = "") -> float:
-    return (FROM_NS - context_from(store, Scope(FROM_NS, FROM_NS + MINUTE_NS, model=model))) / MINUTE_NS
+    scope = Scope(FROM_NS, FROM_NS + MINUTE_NS, model=model)
+    return (FROM_NS - context_from(store, scope, [model] if model else [])) / MINUTE_NS
 
 
 def test_a_busy_system_is_read_back_to_as_many_requests_as_tell_its_state(store: Store) -> None:

@@ -252,6 +252,13 @@ CASES: dict[str, Callable[[World], None]] = {
 }
 
 
+def test_room_made_after_a_short_prompt_that_waited_long_did_not_gate_it() -> None:
+    world = World()
+    for number in range(40):
+        world.request(number, HEALTHY | {"prefill_queue": 4.0, "prefill_compute": 0.1, "decode_queue": 0.02})
+    assert "prealloc_backpressure" not in found(world)
+
+
 def test_a_worker_too_busy_to_answer_that_ends_what_it_had_begun_did_not_crash() -> None:
     """Seen live: a page that did not come in time, on a machine with more to do than it could."""
     world = World()
