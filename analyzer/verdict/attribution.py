@@ -14,6 +14,7 @@ from analyzer.verdict.causes import rules_of
 from analyzer.verdict.causes.chance import RULE as BY_CHANCE
 from analyzer.verdict.causes.chance import leave
 from analyzer.verdict.causes.handover_overhead import outlasts_bytes
+from analyzer.verdict.causes.pool_state import AMPLE
 from analyzer.verdict.counterfactual import would_have_met
 from analyzer.verdict.rule import Rule
 from analyzer.verdict.situation import Situation
@@ -116,26 +117,49 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += unknown
             left = left - unknown
         ordinary += left
-    # of a transfer that nothing says how long it should take, none is known to be what it takes
-    known = np.isfinite(s.of_hand_off(s.moving.expected))
-    unmeasured = np.where(known, 0.0, s.exposed[:, PART["kv_transfer"]])
-    outweighs = missed & (unmeasured > out.sum(axis=1))
-    out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += np.where(outweighs, unmeasured, 0.0)
+    out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += np.where(missed, _unmeasured(s, out), 0.0)
+    chance = 0.0
     if not outlasts_bytes(s, SIGNIFICANT):
         chance = leave(out, np.where(s.failed, 0.0, ordinary))
-        untold = s.failed & ~book.by_part["failure"].any(axis=1) if s.failed.any() else s.failed
-        by_chance = out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]]
-        if chance >= 0.5 * by_chance.sum() and ((by_chance > 0) & ~s.failed).sum() >= untold.sum():
-            book.asked.append((BY_CHANCE, chance))
     out = np.where(out >= SIGNIFICANT * s.of(s.requests.ttft_limit)[:, None], out, 0.0)
-    normal = s.exposed - s.excess
-    total = normal.sum(axis=1)
     over = np.where(missed & ~s.failed, s.over_ttft, 0.0)
     lacking = np.maximum(over - out.sum(axis=1) - ordinary, 0.0)
     lacking = np.where(out.any(axis=1), lacking, over)
-    compute = normal[:, PART["prefill_compute"]] >= COMPUTE_RULES * np.where(total > 0, total, np.inf)
-    out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(compute, lacking, 0.0)
+    out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(_mostly_prompt(s), lacking, 0.0)
+    waits = np.where(out.any(axis=1), 0.0, np.minimum(over, ordinary))
+    _tell_of_chance(s, book, out, chance, waits)
     return out
+
+
+def _unmeasured(s: Situation, out: Floats) -> Floats:
+    """Seconds of transfers of which nothing says how long they should take, where they outweigh what is
+    claimed: none of that is known to be what they take.
+    """
+    known = np.isfinite(s.of_hand_off(s.moving.expected))
+    took = np.where(known, 0.0, s.exposed[:, PART["kv_transfer"]])
+    return np.where(took > out.sum(axis=1), took, 0.0)
+
+
+def _mostly_prompt(s: Situation) -> Flags:
+    """Whether prefill is most of what a request takes anyway, and the objective leaves it little room."""
+    normal = s.exposed - s.excess
+    total = normal.sum(axis=1)
+    compute = normal[:, PART["prefill_compute"]] >= COMPUTE_RULES * np.where(total > 0, total, np.inf)
+    found: Flags = compute & (total > AMPLE * s.of(s.requests.ttft_limit))
+    return found
+
+
+def _tell_of_chance(s: Situation, book: _Ledger, out: Floats, left: float, waits: Floats) -> None:
+    """Say that ordinary waits are why it abstains, where they are. left: seconds taken from what causes
+    claimed; waits: (missed,) seconds of ordinary waits of requests for which nothing was claimed.
+    """
+    unknown = out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]]
+    chance = left + float(waits.sum())
+    told = book.by_part["failure"].any(axis=1) if s.failed.any() else ~s.failed
+    others = (s.failed & ~told).sum()
+    mostly = chance >= 0.5 * (float(unknown.sum()) + float(waits.sum()))
+    if chance > 0 and mostly and ((waits > 0) | (unknown > 0) & ~s.failed).sum() >= others:
+        book.asked.append((BY_CHANCE, chance))
 
 
 def _prefill_wait_unseen(s: Situation) -> Floats:

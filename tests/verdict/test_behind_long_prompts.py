@@ -2,6 +2,7 @@
 
 import pytest
 
+from analyzer.verdict.diagnosis import diagnose_loaded
 from tests.verdict.build import HEALTHY, World, causes
 
 
@@ -41,3 +42,14 @@ def test_an_objective_that_leaves_no_room_beside_the_prompt_is_the_prompts() -> 
         world.request(start + 0.1, HEALTHY | {"prefill_queue": 0.2, "prefill_compute": 0.3})
     world.steady("kv_used_fraction", "decode-0", 0.3)
     assert "pool_imbalance.prefill_starved" not in causes(world)
+
+
+def test_an_ordinary_wait_that_an_ample_objective_has_no_room_for_is_chance_and_not_the_prompts() -> None:
+    world = World(ttft=2.0)
+    for start in range(0, 600, 10):
+        world.request(start, HEALTHY | {"prefill_queue": 0.0, "prefill_compute": 0.6})
+    world.request(301, HEALTHY | {"prefill_queue": 1.4, "prefill_compute": 0.6})
+    loaded = world.loaded()
+    found = diagnose_loaded(loaded, loaded.objectives, 600 * 10**9)
+    assert {str(item.cause): item.share for item in found.causes} == {"insufficient_evidence": 1.0}
+    assert "ordinary waits" in found.summary

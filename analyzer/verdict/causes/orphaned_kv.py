@@ -60,24 +60,26 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
 
 
 def _all_slots_kept(s: Situation, workers: Codes, since: Floats, until: Floats) -> Flags:
-    """Whether streams and orphans together were as many as ever on a decode worker, and streams far from it,
-    during a long wait for it: then orphans hold its slots, however much room its cache has.
+    """Whether streams and orphans together were about as many as ever on a decode worker, and streams far
+    from it, during a long wait for it: then orphans hold its slots, however much room its cache has.
     """
     book, (began, ended) = s.ledger, s.pools.decode_taking
     kept = book.orphan & book.on_decode
+    orphans = Occupancy(book.worker[kept], book.since[kept], book.until[kept]).mean(workers, since, until)
     both = Occupancy(
         np.concatenate([s.requests.decode_worker, book.worker[kept]]),
         np.concatenate([began, book.since[kept]]),
         np.concatenate([ended, book.until[kept]]),
     )
-    most = np.array([both.peak(int(code), 0.0) for code in workers.tolist()])
-    at_most = both.mean(workers, since, until) >= ALL_SLOTS * np.maximum(most, SLOTS_AT_LEAST)
+    most = np.array([max(both.peak(int(code), 0.0), SLOTS_AT_LEAST) for code in workers.tolist()])
+    at_most = (both.mean(workers, since, until) >= ALL_SLOTS * most) & (orphans >= MOST / 2 * most)
     long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
     found: Flags = at_most & long_wait & ~live_is_most(s)
     return found
 
 
-ALL_SLOTS = 0.9
+ALL_SLOTS = 0.75
+"""Orphans count from when they came in line, before they had a slot: at its fullest it was a little less."""
 SLOTS_AT_LEAST = 4.0
 """Of a worker that never held more, chance alone makes as many as ever."""
 
