@@ -18,6 +18,8 @@ LINE_USE = 0.55
 """Share of the line rate in use from which on a path counts as full."""
 FULL_AT_LEAST = 0.4
 """Share of what a path can carry that it must reach to be called full."""
+AT_ITS_BEST = 0.6
+"""Share of what a path has carried at its best below which it is not full."""
 SMALL_BLOCK = 256 * 1024
 """Descriptors of fewer bytes are small: posting one costs more than moving it (10 µs at 25 GB/s)."""
 POST_SHARE = 0.35
@@ -68,8 +70,9 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
         line = t.link_gb_s[own]
         can = np.where(np.isfinite(line), line, _usual_rate(s, _LEAST[t.transport[own]]))
         at_line = aggregate[own] >= LINE_USE * np.where(np.isfinite(line), line, np.inf)
-        # a path that carries far less than it can meanwhile is slow, however many share it
-        far_below = aggregate[own] < FULL_AT_LEAST * can
+        # a path that carries far less than it can, or did at its best, is slow however many share it
+        best = float(np.nanquantile(aggregate[own], 0.95))
+        far_below = (aggregate[own] < FULL_AT_LEAST * can) | (aggregate[own] < AT_ITS_BEST * best)
         slope[own] = found
         grows = (found >= GROWS) | (at_line & (concurrency[own] >= 2))
         shared[own] = (concurrency[own] >= 1.5) & ~far_below & grows

@@ -55,13 +55,13 @@ def filled(s: Situation, workers: Codes, since: Floats, until: Floats, on_decode
     most = np.where(np.isfinite(of_capacity), of_capacity >= LEAST_OF_CAPACITY * least / MOST, True)
     fills = full & ((most & (of_content >= least)) | (of_capacity >= MOST))
     if on_decode:
-        fills |= possible & _all_slots_kept(s, workers, since, until)
+        fills |= possible & ~(used >= FULL_KV - 0.1) & _all_slots_kept(s, workers, since, until)
     return where(fills)
 
 
 def _all_slots_kept(s: Situation, workers: Codes, since: Floats, until: Floats) -> Flags:
-    """Whether streams and orphans together were about as many as ever on a decode worker, and streams far
-    from it, during a long wait for it: then orphans hold its slots, however much room its cache has.
+    """Whether streams and orphans together were about as many as ever on a decode worker, and orphans many of
+    them, during a long wait for it: then they hold its slots, however much room its cache has.
     """
     book, (began, ended) = s.ledger, s.pools.decode_taking
     kept = book.orphan & book.on_decode
@@ -72,9 +72,10 @@ def _all_slots_kept(s: Situation, workers: Codes, since: Floats, until: Floats) 
         np.concatenate([ended, book.until[kept]]),
     )
     most = np.array([max(both.peak(int(code), 0.0), SLOTS_AT_LEAST) for code in workers.tolist()])
-    at_most = (both.mean(workers, since, until) >= ALL_SLOTS * most) & (orphans >= MOST / 2 * most)
+    at_most = both.mean(workers, since, until) >= ALL_SLOTS * most
+    many = (orphans >= MOST * most) | (orphans >= MOST / 2 * most) & ~live_is_most(s)
     long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
-    found: Flags = at_most & long_wait & ~live_is_most(s)
+    found: Flags = at_most & many & long_wait
     return found
 
 
