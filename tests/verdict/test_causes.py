@@ -390,12 +390,11 @@ def test_a_path_full_far_below_its_line_is_slow_however_many_share_it() -> None:
 
 def test_a_path_that_was_slow_for_a_while_and_so_had_more_under_way_is_not_full() -> None:
     world = World()
-    for number in range(160):
-        for producer in range(4):
-            start = 3.0 * number + 0.7 * producer
-            took = 2.4 if number < 40 else 0.25  # slow transfers meet each other, quick ones seldom do
-            row = world.request(start, slow(kv_transfer=took), prefill_worker=f"prefill-{producer}")
-            moved(world, row, start + 0.33, took, bytes=1e9, producer=f"prefill-{producer}")
+    lots = np.random.default_rng(5)
+    for start in np.sort(lots.uniform(0, 500, 1000)).tolist():
+        took = 1.8 if start < 100 else 0.25  # slow transfers meet each other, quick ones seldom do
+        row = world.request(start, slow(kv_transfer=took))
+        moved(world, row, start + 0.33, took, bytes=1e9)
     assert causes(world)["transfer_delay.slow_link"] > 0.95
 
 

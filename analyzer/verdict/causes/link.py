@@ -18,8 +18,8 @@ LINE_USE = 0.55
 """Share of the line rate in use from which on a path counts as full."""
 FULL_AT_LEAST = 0.4
 """Share of what a path can carry that it must reach to be called full."""
-AT_ITS_BEST = 0.6
-"""Share of what a path has carried at its best below which it is not full."""
+AT_ONE_TIME = 30
+"""Transfers that follow each other, of which each stretch of time must have as many to be looked at alone."""
 SMALL_BLOCK = 256 * 1024
 """Descriptors of fewer bytes are small: posting one costs more than moving it (10 µs at 25 GB/s)."""
 POST_SHARE = 0.35
@@ -66,17 +66,35 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
         own = (codes == code) & np.isfinite(took) & (t.bytes > 0)
         if own.sum() < ENOUGH:
             continue
-        found = _slope(np.log(np.maximum(concurrency[own], 1.0)), beside_its_pair[own])
+        crowd = np.log(np.maximum(concurrency[own], 1.0))
+        found = _slope(crowd, beside_its_pair[own])
         line = t.link_gb_s[own]
         can = np.where(np.isfinite(line), line, _usual_rate(s, _LEAST[t.transport[own]]))
         at_line = aggregate[own] >= LINE_USE * np.where(np.isfinite(line), line, np.inf)
-        # a path that carries far less than it can, or did at its best, is slow however many share it
-        best = float(np.nanquantile(aggregate[own], 0.95))
-        far_below = (aggregate[own] < FULL_AT_LEAST * can) | (aggregate[own] < AT_ITS_BEST * best)
+        # a path that carries far less than it can meanwhile is slow, however many share it
+        far_below = aggregate[own] < FULL_AT_LEAST * can
         slope[own] = found
-        grows = (found >= GROWS) | (at_line & (concurrency[own] >= 2))
+        grows = (found >= GROWS) & ~_of_its_time(t.asked[own], crowd, beside_its_pair[own])
+        grows = grows | (at_line & (concurrency[own] >= 2))
         shared[own] = (concurrency[own] >= 1.5) & ~far_below & grows
     return Sharing(concurrency, shared, aggregate, slope)
+
+
+def _of_its_time(at: Floats, crowd: Floats, slow: Floats) -> bool:
+    """Whether what is slow is so for a while, whoever shares the path then: within stretches of time it does
+    not grow with the number. A path that is slow for a while has more under way then, for that alone.
+    """
+    stretches = min(MOST_STRETCHES, len(at) // AT_ONE_TIME)
+    if stretches < 2:
+        return False
+    crowd, slow = crowd.copy(), slow.copy()
+    for members in np.array_split(np.argsort(at), stretches):
+        crowd[members] -= np.median(crowd[members])
+        slow[members] -= np.median(slow[members])
+    return _slope(crowd, slow) < GROWS / 2
+
+
+MOST_STRETCHES = 12
 
 
 def _usual_rate(s: Situation, least: Floats) -> Floats:
