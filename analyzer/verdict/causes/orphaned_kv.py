@@ -65,22 +65,42 @@ def _all_slots_kept(s: Situation, workers: Codes, since: Floats, until: Floats) 
     """
     book, (began, ended) = s.ledger, s.pools.decode_taking
     kept = book.orphan & book.on_decode
-    orphans = Occupancy(book.worker[kept], book.since[kept], book.until[kept]).mean(workers, since, until)
+    holder, held_from, held_until = book.worker[kept], _overtaken(s)[kept], book.until[kept]
+    orphans = Occupancy(holder, held_from, held_until).mean(workers, since, until)
     both = Occupancy(
-        np.concatenate([s.requests.decode_worker, book.worker[kept]]),
-        np.concatenate([began, book.since[kept]]),
-        np.concatenate([ended, book.until[kept]]),
+        np.concatenate([s.requests.decode_worker, holder]),
+        np.concatenate([began, held_from]),
+        np.concatenate([ended, held_until]),
     )
     most = np.array([max(both.peak(int(code), 0.0), SLOTS_AT_LEAST) for code in workers.tolist()])
     at_most = both.mean(workers, since, until) >= ALL_SLOTS * most
-    many = (orphans >= MOST * most) | (orphans >= MOST / 2 * most) & ~live_is_most(s)
+    many = orphans >= MOST / 2 * most
     long_wait = until - since > max(1.0, LONG_WAIT_STEPS * s.pools.step_time)
-    found: Flags = at_most & many & long_wait
+    # where streams are as many as ever beside them, orphans hold cache and no slots
+    found: Flags = at_most & many & long_wait & ~live_is_most(s)
     return found
 
 
+def _overtaken(s: Situation) -> Floats:
+    """Per row of the ledger: since when a request that came to its decode worker later was taken in. Until
+    then it may only have stood in line. inf where none was.
+    """
+    r, book = s.requests, s.ledger
+    out = np.full(len(book.worker), np.inf)
+    for code in np.unique(book.worker[book.orphan & book.on_decode]).tolist():
+        own = np.flatnonzero((r.decode_worker == code) & np.isfinite(s.pools.streams[0]))
+        came, taken = r.began("decode_queue")[own], s.pools.streams[0][own]
+        order = np.argsort(came)
+        earliest = np.append(np.minimum.accumulate(taken[order][::-1])[::-1], np.inf)
+        rows = book.worker == code
+        out[rows] = np.fmax(
+            earliest[np.searchsorted(came[order], book.since[rows], "right")], book.since[rows]
+        )
+    return out
+
+
 ALL_SLOTS = 0.75
-"""Orphans count from when they came in line, before they had a slot: at its fullest it was a little less."""
+"""Share of the most a worker ever held: it was not full at its fullest if nobody waited then."""
 SLOTS_AT_LEAST = 4.0
 """Of a worker that never held more, chance alone makes as many as ever."""
 
