@@ -2,13 +2,13 @@
 SELECT arraySort(groupUniqArrayArray(models)) AS models
 FROM
 (
-    SELECT worker, groupUniqArray(model) AS models
+    SELECT worker, groupUniqArray(CAST(model, 'String')) AS models
     FROM
     (
-        SELECT DISTINCT CAST(model, 'String') AS model, arrayJoin([CAST(prefill_worker, 'String'), CAST(decode_worker, 'String')]) AS worker
-        FROM requests
+        SELECT DISTINCT model, prefill_worker, decode_worker FROM requests
         WHERE tombstone = 0 AND started_at >= fromUnixTimestamp64Nano({from_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({to_ns:Int64}, 'UTC')
     )
+    ARRAY JOIN [CAST(prefill_worker, 'String'), CAST(decode_worker, 'String')] AS worker
     WHERE worker != ''
     GROUP BY worker
     HAVING has(models, {model:String})
