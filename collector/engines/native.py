@@ -131,7 +131,11 @@ _REQUEST = SpanRule(
         Fact("finish_reason", names.FINISH_REASON, rank=0),
         Fact("http_status", names.HTTP_STATUS, rank=0),
         Fact("input_tokens", names.INPUT_TOKENS, rank=0),
-        Fact("output_tokens", names.OUTPUT_TOKENS, rank=0),
+        # Content chunks are no tokens: they count where no engine tells better.
+        *(
+            Fact("output_tokens", names.OUTPUT_TOKENS, rank=rank, where=((names.OUTPUT_TOKENS_BY, by),))
+            for rank, by in ((0, ""), (0, names.COUNTED_BY_USAGE), (4, names.COUNTED_BY_CHUNKS))
+        ),
         Fact("cached_tokens", names.CACHED_TOKENS, rank=0),
         Fact("stalled_ms", names.STREAM_STALLED_MS, rank=0),
         Fact("itl_p50_ms", names.ITL_P50_MS, rank=0),
