@@ -2,6 +2,8 @@
 
 from collector import conventions as names
 from collector.engines.rules import (
+    END,
+    START,
     Adapter,
     Fact,
     Instant,
@@ -86,6 +88,13 @@ _PARTS = {
 }
 
 
+# Engines tell the time around these in spans of their own.
+_PHASE_MARKS = {
+    Phase.DECODE_QUEUE: (Mark("decode_taken", START),),
+    Phase.KV_IMPORT: (Mark("decode_imported", END),),
+}
+
+
 def _phase_rule(phase: Phase) -> SpanRule:
     plays = (((), _WORKER_ROLE[phase]),) if phase in _WORKER_ROLE else ()
     return SpanRule(
@@ -94,6 +103,7 @@ def _phase_rule(phase: Phase) -> SpanRule:
         attempt=names.ATTEMPT,
         plays=plays,
         intervals=(Interval(phase), *_PARTS.get(phase, ())),
+        marks=_PHASE_MARKS.get(phase, ()),
         facts=_PHASE_FACTS.get(phase, ()),
         kv=_PHASE_KV.get(phase, ()),
     )

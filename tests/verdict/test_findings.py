@@ -273,6 +273,27 @@ def test_a_queue_that_spans_do_not_tell_of_is_no_blind_spot_of_its_gauge() -> No
     assert "metric_blind_spot" not in found(world)
 
 
+@pytest.mark.parametrize(
+    ("producer", "consumer", "differ"),
+    [
+        (("14", "0.32.0"), (None, "0.32.0"), False),
+        (("14", "0.32.0"), (None, "0.33.0"), True),
+        (("14", "0.32.0"), ("14", "0.33.0"), False),
+        (("14", "0.32.0"), ("15", "0.32.0"), True),
+    ],
+)
+def test_releases_of_engines_count_where_their_connectors_do_not_both_tell_a_version(
+    producer: tuple[str, str], consumer: tuple[str | None, str], differ: bool
+) -> None:
+    """Seen live: vLLM's page told its release where the traced connector of the other side told a number."""
+    world = World()
+    world.request(10, HEALTHY)
+    for name, told in (("prefill-0", producer), ("decode-0", consumer)):
+        both = zip(("connector_version", "engine_version"), told, strict=True)
+        world.worker(name, agreed={key: value for key, value in both if value})
+    assert ("compatibility_mismatch" in found(world)) is differ
+
+
 def test_misses_that_nothing_explains_on_one_worker_name_it() -> None:
     world = World()
     one_of_three(world)
