@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analyzer.verdict.situation import Situation, once
-from analyzer.verdict.tables import Codes, Flags, Floats, Index
+from analyzer.verdict.tables import PHASE, Codes, Flags, Floats, Index, Requests
+from collector.phases import Phase
 
 LEAST_S = 1.0
 """A shorter stretch without an end may well be a step."""
@@ -24,11 +25,15 @@ MOST_TIMES = 5
 """A worker that does so more often in a window is slow."""
 AT_ONCE_S = 0.25
 """What is taken within so short a time after a stretch was taken as the worker moved again."""
+LONG_PROMPT = 2.0
+"""A prompt of so many times the usual length may keep others waiting by itself."""
 STUCK_TIMES = 5.0
 """How many times what is usual a step, or a stream, must take to have been stuck."""
+HARDLY_LATE = 1.5
+"""Up to so many times what is usual a stream has lost nothing to speak of."""
 ALL_OF_IT = 0.8
 """Share of the stretch that a step must have lasted through, or a stream must have lost."""
-NO_MORE = 0.6
+NO_MORE = 0.8
 """Share of what a stuck step or stream lost that must lie in the stretch: the rest went as it should."""
 USUAL = 25.0
 """Percentile of what steps take that is usual, also where many were stuck."""
@@ -58,7 +63,12 @@ class _Side:
     """Since, until and usual duration of steps of which one at a time may be stuck."""
     queue_since: Floats
     queue_until: Floats
-    """The wait of each request to be taken."""
+    """The wait of each request to be taken; where phases are timed as one, until its first token."""
+    size: Floats
+    """Tokens of the prompt where the wait holds its computing as well; else 0."""
+    work_since: Floats
+    work_until: Floats
+    """What may rightly keep others waiting: computing a prompt, moving KV."""
     stream_since: Floats
     stream_until: Floats
     late: Floats
@@ -115,7 +125,10 @@ def _stuck(side: _Side, since: float, until: float) -> bool:
     streams = (side.stream_since <= since) & (side.stream_until >= until) & np.isfinite(side.late)
     if streams.any():
         lost = side.late[streams]
-        return bool((lost >= ALL_OF_IT * long).all() and (long >= NO_MORE * lost).any())
+        # streams that are slow all the way may lose as much in a stretch in which nobody comes or goes
+        others = (side.there <= until - 0.5 * long) & (side.done >= until) & ~(side.stream_since <= since)
+        matched = (lost >= ALL_OF_IT * long) & (long >= NO_MORE * lost)
+        return bool(others.any() and matched.all())
     for begin, end, usual in side.steps:
         shared = np.minimum(end, until) - np.maximum(begin, since)
         took = end - begin
@@ -129,8 +142,12 @@ def _taken_at_once(side: _Side, since: float, until: float) -> bool:
     """Whether those that came one by one, with nothing in course, were all taken as the stretch ended."""
     waited = (side.queue_since < until) & (side.queue_until >= until) & (side.done >= until)
     taken = waited & (side.queue_until <= until + AT_ONCE_S)
-    in_course = (side.queue_until <= since) & (side.done >= until)
-    if taken.sum() < max(HELD_LEAST, ALL_OF_IT * waited.sum()) or in_course.sum() > taken.sum():
+    if taken.sum() < max(HELD_LEAST, ALL_OF_IT * waited.sum()):
+        return False
+    at_work = np.minimum(side.work_until, until) - np.maximum(side.work_since, since)
+    if (at_work >= 0.5 * (until - since)).any() or side.size[taken].max() > LONG_PROMPT * np.median(
+        side.size
+    ):
         return False
     return float(np.ptp(side.queue_since[taken])) >= ALL_OF_IT * LEAST_S
 
@@ -142,14 +159,20 @@ def _prefill(s: Situation, rows: Index) -> _Side:
         for each in (r.began("prefill_queue"), r.began("prefill_compute"), r.ended("prefill_compute"))
     )
     nothing = np.full(len(rows), np.nan)
+    first, taken = (r.start + r.ttft)[rows], r.ended("prefill_queue")[rows]
+    within = before_decode(r)[rows]
+    since = np.where(within | ~np.isfinite(queued), r.start[rows], queued)
     return _Side(
         rows,
-        np.where(np.isfinite(queued), queued, began),
-        ended,
-        (r.ended("prefill_queue")[rows], ended),
+        np.where(np.isfinite(queued) | within, since, began),
+        np.where(np.isfinite(ended), ended, first),
+        (taken, ended, first),
         ((began, ended, s.compute.expected[rows]),),
-        queued,
-        r.ended("prefill_queue")[rows],
+        since,
+        np.where(np.isfinite(taken), taken, np.where(within, first, np.nan)),
+        np.where(np.isfinite(taken), 0.0, r.input_tokens[rows]),
+        began,
+        ended,
         nothing,
         nothing,
         nothing,
@@ -164,18 +187,40 @@ def _decode(s: Situation, rows: Index) -> _Side:
     names = ("decode_queue", "kv_transfer", "kv_import", "first_decode_step")
     # room that nobody will fill is given back, and taken, all at once
     held_for_nobody = bool((s.ledger.orphan & s.ledger.on_decode).any())
+    there = np.where(np.isfinite(handed), handed, r.start[rows])
+    queued, taken = r.began("decode_queue")[rows], r.ended("decode_queue")[rows]
+    within = on_decode(r)[rows] & ~np.isfinite(taken)
+    taken = np.where(within, first, taken)
     return _Side(
         rows,
-        np.where(np.isfinite(handed), handed, r.start[rows]),
+        there,
         np.fmax(first, last),
         (*(r.ended(name)[rows] for name in names), first, last),
         tuple(_step(s, name, rows) for name in ("kv_import", "first_decode_step")),
-        r.began("decode_queue")[rows],
-        np.full(len(rows), np.nan) if held_for_nobody else r.ended("decode_queue")[rows],
+        np.where(within, there, queued),
+        np.full(len(rows), np.nan) if held_for_nobody else taken,
+        np.zeros(len(rows)),
+        r.began("kv_transfer")[rows],
+        r.ended("kv_transfer")[rows],
         first,
         last,
         _late(r.tpot[rows], tokens),
     )
+
+
+def before_decode(r: Requests) -> Flags:
+    """Whether most of what spans bound of each request lies before its prompt is computed."""
+    return _bounded_by(r, Phase.PREFILL_QUEUE)
+
+
+def on_decode(r: Requests) -> Flags:
+    """Whether most of it lies in decode's wait."""
+    return _bounded_by(r, Phase.DECODE_QUEUE)
+
+
+def _bounded_by(r: Requests, phase: Phase) -> Flags:
+    found: Flags = (r.within.astype(np.int64) >> PHASE[phase] & 1) > 0
+    return found
 
 
 def _step(s: Situation, phase: str, rows: Index) -> tuple[Floats, Floats, Floats]:
@@ -192,5 +237,6 @@ def _late(tpot: Floats, tokens: Floats) -> Floats:
         return np.full(len(tpot), np.nan)
     usual = float(np.percentile(tpot[known], USUAL))
     late = (tpot - usual) * (tokens - 1)
-    # of a stream that is not many times slower than others it cannot be said when it lost its time
-    return np.where(tpot >= STUCK_TIMES * usual, late, np.where(known, 0.0, np.nan))
+    # a stream that is not many times slower than others may have lost its time anywhere: it shows nothing
+    unclear = (tpot < STUCK_TIMES * usual) & (tpot >= HARDLY_LATE * usual)
+    return np.where(unclear | ~known, np.nan, late)

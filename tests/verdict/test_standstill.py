@@ -7,6 +7,7 @@ from analyzer.verdict.attribution import attribute
 from analyzer.verdict.diagnosis import diagnose_loaded
 from analyzer.verdict.findings import find
 from analyzer.verdict.standstill import standstills
+from analyzer.verdict.tables import PHASE
 from tests.verdict.build import World, causes
 
 USUAL = {
@@ -64,6 +65,44 @@ def test_a_worker_that_did_nothing_is_named_and_no_cause_is_blamed(
     assert answer.causes[0].evidence[0].signal == "worker.stood_still"
     assert answer.causes[0].evidence[0].value == pytest.approx(FOR_S, abs=0.2)
     assert told(world)["no_progress_while_healthy"].startswith(f"{worker} did nothing for ")
+
+
+@pytest.mark.parametrize(("phase", "worker"), [("decode_queue", "decode-1"), ("prefill_queue", "prefill-0")])
+def test_requests_that_spans_only_bound_and_that_were_taken_at_once_show_who_stood_still(
+    phase: str, worker: str
+) -> None:
+    """As Dynamo tells it: the phases are not known, but within which the time lies."""
+    world = World()
+    for number in range(20):
+        world.request(0.5 * number, first_token=0.05, decode_worker=f"decode-{number % 3}")
+    for number in range(4):
+        late = 3.0 - 0.6 * number
+        row = world.request(STOPS_AT + 0.6 * number, first_token=late, decode_worker="decode-1")
+        world.rows[row] |= {"composite": late, "within": 1 << PHASE[phase], "input_tokens": 100.0}
+
+    assert causes(world) == {"insufficient_evidence": 1.0}
+    assert told(world)["no_progress_while_healthy"].startswith(f"{worker} did nothing for ")
+
+
+def test_short_prompts_behind_a_long_one_show_no_worker_that_stood_still() -> None:
+    world = World()
+    usual(world)
+    world.request(STOPS_AT, USUAL | {"prefill_compute": 4.0}, input_tokens=40_000.0)
+    for number in range(4):
+        wait = 4.0 - number + 0.02
+        world.request(STOPS_AT + number, USUAL | {"prefill_queue": wait})
+
+    assert "no_progress_while_healthy" not in told(world)
+
+
+def test_streams_that_are_slow_while_nobody_comes_or_goes_do_not_show_that_nothing_was_done() -> None:
+    world = World(ttft=9.0)
+    usual(world)
+    for number in range(4):
+        world.request(STOPS_AT + 0.1 * number, USUAL, tpot=0.02 + 0.15, output=100)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert not standstills(world.situation())
 
 
 def test_a_worker_all_of_whose_imports_take_long_did_not_stand_still() -> None:

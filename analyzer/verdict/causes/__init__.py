@@ -57,7 +57,7 @@ IN_ORDER: tuple[Rule, ...] = (
     cold_start.ON_DECODE,
     cold_start.FIRST_STEP,
     *stood_still.ON_DECODE,
-    stood_still.UNCOVERED,
+    *stood_still.UNCOVERED,
     transfer_delay.REDUNDANT_PREFIX,
     transfer_delay.MANY_SMALL_BLOCKS,
     transfer_delay.TCP_FALLBACK,

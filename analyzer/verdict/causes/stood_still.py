@@ -5,7 +5,7 @@ import numpy as np
 from analyzer.verdict.evidence import Evidence, count, number
 from analyzer.verdict.rule import Claim, Rule
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.standstill import overlap, standstills
+from analyzer.verdict.standstill import before_decode, on_decode, overlap, standstills
 from analyzer.verdict.tables import PART, Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
@@ -15,8 +15,11 @@ _ON_DECODE = ("kv_transfer", "decode_queue", "kv_import", "first_decode_step")
 def _in_phase(phase: str) -> Claim:
     def claim(s: Situation) -> Floats:
         r = s.requests
-        worker = s.prefill_worker if phase.startswith("prefill") else s.decode_worker
-        still = overlap(s, worker, s.of(r.began(phase)), s.of(r.ended(phase)))
+        since, until = s.of(r.began(phase)), s.of(r.ended(phase))
+        of_prefill, of_decode = (overlap(s, w, since, until) for w in (s.prefill_worker, s.decode_worker))
+        # moving KV takes both sides
+        still = of_prefill if phase.startswith("prefill") else of_decode
+        still = np.maximum(of_prefill, of_decode) if phase == "kv_transfer" else still
         return _share(still, s.exposed[:, PART[phase]])
 
     return claim
@@ -27,10 +30,23 @@ def before_decode_has_it(s: Situation) -> Floats:
     not, or had it in no phase that is known.
     """
     r = s.requests
-    first = s.of(r.start + r.ttft)
-    still = overlap(s, s.decode_worker, s.of(r.ended("prefill_compute")), first)
+    first, handed = s.of(r.start + r.ttft), s.of(r.ended("prefill_compute"))
+    unknown = ~np.isfinite(handed) & s.of(on_decode(r))
+    still = overlap(s, s.decode_worker, np.where(unknown, s.of(r.start), handed), first)
     for phase in _ON_DECODE:
         still -= overlap(s, s.decode_worker, s.of(r.began(phase)), s.of(r.ended(phase)))
+    return _share(np.maximum(still, 0.0), s.exposed[:, PART["unattributed"]])
+
+
+def before_prefill_has_it(s: Situation) -> Floats:
+    """The part of the uncovered time in which prefill, which stood still, had yet to take the prompt."""
+    r = s.requests
+    taken = np.where(
+        np.isfinite(s.of(r.ended("prefill_queue"))), s.of(r.ended("prefill_queue")), s.of(r.start + r.ttft)
+    )
+    since = np.where(s.of(before_decode(r)), s.of(r.start), np.nan)
+    still = overlap(s, s.prefill_worker, since, taken)
+    still -= overlap(s, s.prefill_worker, s.of(r.began("prefill_queue")), s.of(r.ended("prefill_queue")))
     return _share(np.maximum(still, 0.0), s.exposed[:, PART["unattributed"]])
 
 
@@ -74,5 +90,5 @@ def _rule(parts: tuple[str, ...], claim: Claim) -> Rule:
 
 ON_PREFILL = tuple(_rule((phase,), _in_phase(phase)) for phase in ("prefill_queue", "prefill_compute"))
 ON_DECODE = tuple(_rule((phase,), _in_phase(phase)) for phase in _ON_DECODE)
-UNCOVERED = _rule(("unattributed",), before_decode_has_it)
+UNCOVERED = tuple(_rule(("unattributed",), claim) for claim in (before_prefill_has_it, before_decode_has_it))
 TOKENS = _rule(("tpot.running",), between_tokens)
