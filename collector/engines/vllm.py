@@ -207,7 +207,7 @@ ADAPTER = Adapter(
         "nixl_num_notifications_after_expiry tells",
         "a Mooncake, LMCache or P2P connector emits no span of its own: the hand-off is only bounded",
         "each of several choices (n) has a span of its own, alike but for its tokens: those of one are told",
-        "each of several choices (n) offers KV that decode reads under another name: it is an orphan until its "
-        "lease ends",
+        "each of several choices (n) offers KV that decode reads under another name: it is an orphan until "
+        "its lease ends",
     ),
 )
