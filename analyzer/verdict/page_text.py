@@ -83,9 +83,8 @@ The share of such a miss that is these waits' is nobody's; the evidence quotes t
 
 Nor is anything missing where a worker stood still: for a second or more nothing ended there although at least
 three requests were there, while a step in course, or all streams, lost just that time and were else as usual,
-or what came one by one was taken at once as it ended. It happens at most five times in a window: a worker
-that does so more often is slow. What it did meanwhile
-no telemetry of requests tells; the answer, and `no_progress_while_healthy`, say which worker, for how long.
+or what came one by one was taken at once as it ended. What it did meanwhile no telemetry of requests tells;
+the answer, and `no_progress_while_healthy`, say which worker, for how long.
 
 """
 

@@ -1,9 +1,9 @@
 """Stretches in which a worker did nothing although requests were there: paused, compiling, starved.
 
 While nothing there ends, a step in course takes many times what it usually does, or streams that should
-have brought tokens lost all that time, or what came meanwhile is taken at once as it ends. A worker that is
-merely slow is so time after time, and for most of its requests; one that stood still did so a few times, and
-what it held up is late by that and no more.
+have brought tokens lost all that time, or what came meanwhile is taken at once as it ends. What a worker
+that is merely slow has in hand ends all the time, late; what one that stood still held up is late by that
+and no more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,8 +21,6 @@ HELD_LEAST = 3
 """Fewer requests that were there show no worker that stood still."""
 BETWEEN_S = 0.5
 """What ends in so short a time between two stretches came of the moment in which the worker moved."""
-MOST_TIMES = 5
-"""A worker that does so more often in a window is slow."""
 AT_ONCE_S = 0.25
 """What is taken within so short a time after a stretch was taken as the worker moved again."""
 LONG_PROMPT = 2.0
@@ -83,8 +81,7 @@ def standstills(s: Situation) -> list[Standstill]:
         for code in np.unique(workers[workers != 0]).tolist():
             rows = np.flatnonzero((workers == code) & s.requests.answered)
             if len(rows) >= HELD_LEAST:
-                own = _joined(_of_worker(code, side(s, rows)))
-                found += own if len(own) <= MOST_TIMES else []
+                found += _joined(_of_worker(code, side(s, rows)))
     inside = (one for one in found if s.requests.inside[one.held].any())
     return sorted(inside, key=lambda one: one.since)
 
@@ -189,8 +186,9 @@ def _decode(s: Situation, rows: Index) -> _Side:
     held_for_nobody = bool((s.ledger.orphan & s.ledger.on_decode).any())
     there = np.where(np.isfinite(handed), handed, r.start[rows])
     queued, taken = r.began("decode_queue")[rows], r.ended("decode_queue")[rows]
-    within = on_decode(r)[rows] & ~np.isfinite(taken)
-    taken = np.where(within, first, taken)
+    # where spans bound decode's wait it begins with the prompt's end
+    within = on_decode(r)[rows]
+    taken = np.where(within & ~np.isfinite(taken), first, taken)
     return _Side(
         rows,
         there,

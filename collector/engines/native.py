@@ -3,7 +3,6 @@
 from collector import conventions as names
 from collector.engines.rules import (
     END,
-    START,
     Adapter,
     Fact,
     Instant,
@@ -89,10 +88,7 @@ _PARTS = {
 
 
 # Engines tell the time around these in spans of their own.
-_PHASE_MARKS = {
-    Phase.DECODE_QUEUE: (Mark("decode_taken", START),),
-    Phase.KV_IMPORT: (Mark("decode_imported", END),),
-}
+_PHASE_MARKS = {Phase.KV_IMPORT: (Mark("decode_imported", END),)}
 
 
 def _phase_rule(phase: Phase) -> SpanRule:

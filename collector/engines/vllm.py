@@ -159,12 +159,6 @@ ADAPTER = Adapter(
             "decode had it, blocks not yet allocated",
         ),
         Between(
-            "decode_arrival",
-            "decode_taken",
-            (Phase.DECODE_QUEUE,),
-            "decode had it, its scheduler had yet to take it",
-        ),
-        Between(
             "decode_imported",
             "decode_scheduled",
             (Phase.DECODE_QUEUE,),
