@@ -46,6 +46,9 @@ def test_a_stall_that_no_span_of_the_engine_tells_apart_is_not_explained(store, 
     assert found.dominant is Cause.INSUFFICIENT_EVIDENCE
     assert found.counts.cancelled == 15
     assert {"no_transfers_observed", "abort_storm"} <= {item.finding for item in found.findings}
+    # its own notes: decode stalled for 40 s
+    (still,) = (item.detail for item in found.findings if item.finding == "no_progress_while_healthy")
+    assert 38 < float(still.split(" did nothing for ")[1].split(" s ")[0]) < 46
 
 
 def test_a_saturated_prefill_that_sends_no_phases_is_an_abstention_that_names_them(store, assembled):
