@@ -237,4 +237,5 @@ def _late(tpot: Floats, tokens: Floats) -> Floats:
     late = (tpot - usual) * (tokens - 1)
     # a stream that is not many times slower than others may have lost its time anywhere: it shows nothing
     unclear = (tpot < STUCK_TIMES * usual) & (tpot >= HARDLY_LATE * usual)
+    late = np.where(tpot < HARDLY_LATE * usual, 0.0, late)
     return np.where(unclear | ~known, np.nan, late)

@@ -84,6 +84,18 @@ def test_requests_that_spans_only_bound_and_that_were_taken_at_once_show_who_sto
     assert told(world)["no_progress_while_healthy"].startswith(f"{worker} did nothing for ")
 
 
+def test_a_long_stream_a_little_slower_than_most_did_not_stand_still() -> None:
+    """Of replayed incidents: 500 tokens at 40 ms where 35 are usual lose 2.5 s, and so long nobody came."""
+    world = World(ttft=90.0)
+    for number in range(20):
+        world.request(float(number), USUAL, tpot=0.035, output=300)
+    world.request(STOPS_AT - 10.0, USUAL, tpot=0.04, output=500)
+    for number in range(3):
+        world.request(STOPS_AT - 5.0 + number, USUAL | {"kv_transfer": 7.0}, tpot=0.035)
+
+    assert "no_progress_while_healthy" not in told(world)
+
+
 def test_short_prompts_behind_a_long_one_show_no_worker_that_stood_still() -> None:
     world = World()
     usual(world)
