@@ -93,7 +93,8 @@ def test_a_long_stream_a_little_slower_than_most_did_not_stand_still() -> None:
     for number in range(3):
         world.request(STOPS_AT - 5.0 + number, USUAL | {"kv_transfer": 7.0}, tpot=0.035)
 
-    assert "no_progress_while_healthy" not in told(world)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert not standstills(world.situation())
 
 
 def test_short_prompts_behind_a_long_one_show_no_worker_that_stood_still() -> None:
