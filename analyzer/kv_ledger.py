@@ -71,8 +71,10 @@ class Ledger:
         return Occupancy(self.worker[chosen], self.since[chosen], self.until[chosen], weight)
 
 
-LATE_RELEASE = 1.05
-"""A lease that ended is found by a reaper a little later: 5 % of its length is not "not enforced"."""
+LATE_RELEASE = 0.05
+"""A lease that ended is found by a reaper a little later: this share of its length is not "not enforced"."""
+REAPED_WITHIN_S = 2.0
+"""Nor is so short a time: engines look for leases that ended between two steps, and a step may take long."""
 DEFAULT_LEASE_S = 30.0
 """Only for the limit, when no publish told a lease: vLLM's default, the shortest known."""
 
@@ -97,9 +99,8 @@ def ledger(transfers: Transfers, requests: Requests, horizon: float, doubt: floa
     on_decode = np.arange(len(row)) >= len(prefill[0])
     of_lease = np.where(on_decode, np.nan, lease[row])
     held = until - since
-    past = (
-        np.isfinite(of_lease) & (held > LATE_RELEASE * of_lease + 0.05) & ~np.isin(state, (State.IMPORTED,))
-    )
+    over = held - of_lease > np.maximum(LATE_RELEASE * of_lease, REAPED_WITHIN_S)
+    past = np.isfinite(of_lease) & over & ~np.isin(state, (State.IMPORTED,))
     return Ledger(
         row,
         on_decode,

@@ -22,6 +22,8 @@ DRAINS_S = 300.0
 """A worker that leaves finishes what it has within so long; one that had no work before was sent none."""
 STEPS_OF_ROOM = 3.0
 """A shorter wait than so many steps is being taken in, not waiting for room."""
+HOLE_S = 1e-3
+"""A phase that lasts by so much less than from its first instant to its last has a hole in it."""
 ALIVE_LEAST = 0.6
 """Share of a full cache that running requests must hold for decode itself to be what is short."""
 ALIVE_STREAMS = 0.5
@@ -73,7 +75,16 @@ class Pools:
         r = self.requests
         since, until, prompt = r.began("decode_queue"), r.ended("decode_queue"), r.ended("prefill_compute")
         behind = np.isfinite(prompt) & (until >= prompt)
-        return np.where(behind, np.fmax(since, np.minimum(prompt, until)), since), until
+        return self._longer_piece(np.where(behind, np.fmax(since, np.minimum(prompt, until)), since), until)
+
+    def _longer_piece(self, since: Floats, until: Floats) -> tuple[Floats, Floats]:
+        """The longer of the waits before and after the hand-off, where both are known to be apart."""
+        r = self.requests
+        asked, imported = r.began("kv_transfer"), r.ended("kv_import")
+        apart = (asked > since) & (imported > asked) & (until > imported)
+        apart &= until - r.began("decode_queue") > r.duration("decode_queue") + HOLE_S
+        after = apart & (until - imported > asked - since)
+        return np.where(after, imported, since), np.where(apart & ~after, asked, until)
 
     @cached_property
     def decode_running(self) -> Occupancy:

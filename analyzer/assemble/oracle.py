@@ -155,7 +155,7 @@ class _Request:
             if not start or not ends or min(ends) <= start:
                 continue
             phase, covers = (None, rule.covers) if len(rule.covers) != 1 else (rule.covers[0], ())
-            role = _side(rule.covers[0]) if rule.covers else Role.DECODE
+            role = _side(max(rule.covers, key=PHASE_CODE.__getitem__)) if rule.covers else Role.DECODE
             process = {Role.PREFILL: self.prefill_process, Role.DECODE: self.decode_process}.get(
                 role, self.router_process
             )

@@ -88,7 +88,16 @@ def attribute(s: Situation) -> Attribution:
     per_token = _per_token(s, book)
     shares = _joined(s, before_token, per_token, failure)
     met = would_have_met(s, book.by_part, per_token, shares)
-    return Attribution(shares, before_token, per_token, met, book.asked)
+    return Attribution(shares, before_token, per_token, met, _telling(book.asked, before_token, per_token))
+
+
+def _telling(asked: list[tuple[Rule, float]], before: Floats, per_token: Floats) -> list[tuple[Rule, float]]:
+    """Without the rules that say why nobody is to blame where they hold for less than half of such time."""
+    nobody = COLUMN[Cause.INSUFFICIENT_EVIDENCE]
+    known = sum(amount for rule, amount in asked if rule.cause is Cause.INSUFFICIENT_EVIDENCE)
+    if known >= 0.5 * (before[:, nobody].sum() + per_token[:, nobody].sum()):
+        return asked
+    return [(rule, amount) for rule, amount in asked if rule.cause is not Cause.INSUFFICIENT_EVIDENCE]
 
 
 def _before_first_token(s: Situation, book: _Ledger) -> Floats:

@@ -256,6 +256,8 @@ def rule_of(found: Attribution, cause: Cause) -> Rule | None:
     ]
     if own:
         return found.asked[max(own)[1]][0]
+    if cause is Cause.INSUFFICIENT_EVIDENCE:
+        return None
     return next((rule for rule in IN_ORDER if rule.cause is cause), None)
 
 

@@ -67,6 +67,16 @@ def in_ms(item: HistogramSummary | Told) -> float | None:
     return 1.0 if item.metric.endswith("_ms") or item.unit == "ms" else None
 
 
+MOSTLY_COUNTED = 0.8
+"""Share of the transfers by the spans that a histogram must hold for its mean to be compared with theirs."""
+
+
+def counts_most(item: Told, s: Situation) -> bool:
+    """Whether a metric holds most transfers of the window: what ended since its last reading it does not."""
+    seen = np.isfinite(s.transfers.seconds[s.requests.inside[s.transfers.request]]).sum()
+    return item.histogram is None or item.histogram.count >= MOSTLY_COUNTED * float(seen)
+
+
 def mean_transfer_s(s: Situation) -> float | None:
     """Mean transfer time by the spans."""
     took = s.transfers.seconds[s.requests.inside[s.transfers.request]]

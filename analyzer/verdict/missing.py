@@ -7,7 +7,7 @@ import numpy as np
 
 from analyzer.verdict.attribution import COLUMN, Attribution
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.tables import PART, PHASE
+from analyzer.verdict.tables import PART, PHASE, Outcome
 from analyzer.verdict.vocabulary import Cause
 from collector.phases import Phase
 
@@ -117,10 +117,14 @@ def missing_signals(observed_phases: Collection[str]) -> list[Missing]:
 
 
 def missing_telemetry(s: Situation, found: Attribution) -> list[Missing]:
-    """What this window lacks that would decide its unexplained misses, or make its explanation surer."""
-    if not len(s.rows):
+    """What this window lacks that would decide its unexplained misses, or make its explanation surer.
+
+    Of requests that were refused nothing is missing: no worker had them.
+    """
+    had = s.of(s.requests.outcome) != Outcome.REJECTED
+    if not had.any():
         return []
-    shares = found.shares.mean(axis=0)
+    shares = found.shares[had].mean(axis=0)
     abstained = shares[COLUMN[Cause.INSUFFICIENT_EVIDENCE]] > 0.05
     moving = [Cause.SLOW_LINK, Cause.LINK_CONTENTION, Cause.MANY_SMALL_BLOCKS, Cause.TCP_FALLBACK]
     about_transfers = abstained or any(shares[COLUMN[cause]] > 0.2 for cause in moving)

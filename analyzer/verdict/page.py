@@ -54,7 +54,7 @@ def _causes() -> str:
 
 def _cause(cause: Cause, rules: list[Rule]) -> str:
     head = f"### `{cause}`\n\nRequests that {SHORT[cause]}.\n\n"
-    if not rules:
+    if cause is Cause.INSUFFICIENT_EVIDENCE:
         return head + page_text.ABSTENTION
     rows = [
         (

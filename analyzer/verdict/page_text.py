@@ -81,6 +81,11 @@ Nothing is missing where the objective leaves no room for chance: waits no longe
 with room, beside a hand-over that usually takes less of the objective than its bytes do, or next to nothing.
 The share of such a miss that is these waits' is nobody's; the evidence quotes them.
 
+Nor is anything missing where a worker stood still: for a second or more nothing ended there although at least
+three requests were there, while a step in course, or all streams, lost just that time and were else as usual,
+or what came one by one was taken at once as it ended. What it did meanwhile no telemetry of requests tells;
+the answer, and `no_progress_while_healthy`, say which worker, for how long.
+
 """
 
 FINDINGS = """\

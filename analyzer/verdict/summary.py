@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from analyzer.verdict.causes import chance
+from analyzer.verdict.causes import chance, stood_still
 from analyzer.verdict.situation import Situation
 from analyzer.verdict.untold import untold
 from analyzer.verdict.vocabulary import Cause
@@ -42,7 +42,11 @@ SHORT = {
     Cause.INSUFFICIENT_EVIDENCE: "cannot be explained by what is sent",
 }
 
-BY_CHANCE = "missed by ordinary waits, for which the objective leaves no room"
+ABSTAINED = {
+    chance.RULE.next_step: "missed by ordinary waits, for which the objective leaves no room",
+    stood_still.NEXT: "lost their time while a worker stood still",
+}
+"""What is said of misses that no cause explains where it is known why, by the step that follows."""
 
 
 def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any]) -> str:
@@ -78,7 +82,7 @@ def summarize(s: Situation, counts: Any, dominant: Cause, causes: Sequence[Any])
 
 
 def _short(answer: Any) -> str:
-    return BY_CHANCE if answer.next_step == chance.RULE.next_step else SHORT[answer.cause]
+    return ABSTAINED.get(answer.next_step, SHORT[answer.cause])
 
 
 def _unjudged(counts: Any) -> str:

@@ -165,6 +165,10 @@ def _completions(span: str) -> SpanRule:
     )
 
 
+# Routers but the KV router name no phase; of the two legs of a request only the one that answers may migrate.
+_ANSWERS = (("phase", ""), ("migration.tokens_completed", "*"))
+
+
 def _route(span: str) -> SpanRule:
     return SpanRule(
         span=span,
@@ -186,6 +190,7 @@ def _route(span: str) -> SpanRule:
             ),
             # A worker that stands still has yet to take what was sent to it.
             Composite(_DECODE_HOLDS, _DECODE_AS_ONE, where=(("phase", "Decode"),)),
+            Composite(_DECODE_HOLDS, _DECODE_AS_ONE, where=_ANSWERS),
             Composite(_COLOCATED_HOLDS, _COLOCATED_AS_ONE, where=(("phase", "Aggregated"),)),
         ),
         marks=(Mark("dynamo_dispatch", START),),
@@ -193,6 +198,7 @@ def _route(span: str) -> SpanRule:
             Fact("prefill_worker", "worker_id", rank=2, where=(("phase", "Prefill"),)),
             Fact("decode_worker", "worker_id", rank=2, where=(("phase", "Decode"),)),
             Fact("decode_worker", "worker_id", rank=2, where=(("phase", "Aggregated"),)),
+            Fact("decode_worker", "worker_id", rank=2, where=_ANSWERS),
         ),
     )
 

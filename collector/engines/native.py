@@ -2,6 +2,7 @@
 
 from collector import conventions as names
 from collector.engines.rules import (
+    END,
     Adapter,
     Fact,
     Instant,
@@ -86,6 +87,10 @@ _PARTS = {
 }
 
 
+# Engines tell the time around these in spans of their own.
+_PHASE_MARKS = {Phase.KV_IMPORT: (Mark("decode_imported", END),)}
+
+
 def _phase_rule(phase: Phase) -> SpanRule:
     plays = (((), _WORKER_ROLE[phase]),) if phase in _WORKER_ROLE else ()
     return SpanRule(
@@ -94,6 +99,7 @@ def _phase_rule(phase: Phase) -> SpanRule:
         attempt=names.ATTEMPT,
         plays=plays,
         intervals=(Interval(phase), *_PARTS.get(phase, ())),
+        marks=_PHASE_MARKS.get(phase, ()),
         facts=_PHASE_FACTS.get(phase, ()),
         kv=_PHASE_KV.get(phase, ()),
     )
@@ -131,7 +137,11 @@ _REQUEST = SpanRule(
         Fact("finish_reason", names.FINISH_REASON, rank=0),
         Fact("http_status", names.HTTP_STATUS, rank=0),
         Fact("input_tokens", names.INPUT_TOKENS, rank=0),
-        Fact("output_tokens", names.OUTPUT_TOKENS, rank=0),
+        # Content chunks are no tokens: they count where no engine tells better.
+        *(
+            Fact("output_tokens", names.OUTPUT_TOKENS, rank=rank, where=((names.OUTPUT_TOKENS_BY, by),))
+            for rank, by in ((0, ""), (0, names.COUNTED_BY_USAGE), (4, names.COUNTED_BY_CHUNKS))
+        ),
         Fact("cached_tokens", names.CACHED_TOKENS, rank=0),
         Fact("stalled_ms", names.STREAM_STALLED_MS, rank=0),
         Fact("itl_p50_ms", names.ITL_P50_MS, rank=0),

@@ -42,6 +42,9 @@ class Sighting:
     needs: str = ""
 
 
+_TRACED = "a KV connector that emits spans"
+
+
 def render() -> str:
     """Return the page."""
     return _HEAD + _overview() + "".join(map(_section, ADAPTERS))
@@ -74,8 +77,13 @@ def _from_marks(adapter: Adapter, phase: Phase) -> Iterator[Sighting]:
 
 
 def _mark_needs(adapter: Adapter, mark: str) -> str:
-    """Return what must be added before any span gives this mark; '' when the system gives it by itself."""
+    """Return what must be added before any span gives this mark; '' when the system gives it by itself.
+
+    What no span of its own gives comes of the connector that speaks the convention beside it.
+    """
     needs = [rule.needs for rule in adapter.rules for given in rule.marks if given.name == mark]
+    if not needs:
+        return _TRACED
     return "" if "" in needs else needs[0]
 
 

@@ -139,11 +139,30 @@ ADAPTER = Adapter(
         Between(
             "request_start", "prefill_dispatch", (Phase.ROUTER_QUEUE,), "router's own time before dispatch"
         ),
+        # A process that stands still, or has too much to do, has yet to take what was sent to it.
+        Between(
+            "prefill_dispatch",
+            "prefill_arrival",
+            (Phase.TOKENIZE, Phase.PREFILL_QUEUE),
+            "sent to prefill, which has yet to take it",
+        ),
+        Between(
+            "decode_dispatch",
+            "decode_arrival",
+            (Phase.TOKENIZE, Phase.DECODE_QUEUE),
+            "sent to decode, which has yet to take it",
+        ),
         Between(
             "decode_arrival",
             "decode_allocated",
             (Phase.DECODE_QUEUE,),
             "decode had it, blocks not yet allocated",
+        ),
+        Between(
+            "decode_imported",
+            "decode_scheduled",
+            (Phase.DECODE_QUEUE,),
+            "its KV was there, decode had yet to schedule it",
         ),
     ),
     kv_lease_s=30.0,
@@ -165,9 +184,9 @@ ADAPTER = Adapter(
             ),
         ),
     ),
-    # Its connectors come with it.
+    # Its connectors come with it, but number their protocol themselves: the traced one tells that.
     pages=(
-        InfoPage(("/version",), (("version", "service.version"), ("version", "pd.compat.connector_version"))),
+        InfoPage(("/version",), (("version", "service.version"), ("version", "pd.compat.engine_version"))),
     ),
     known_lies=(
         "a failed KV load leaves impossible queue and prefill times on the span",
@@ -182,5 +201,7 @@ ADAPTER = Adapter(
         "nixl_num_notifications_after_expiry tells",
         "a Mooncake, LMCache or P2P connector emits no span of its own: the hand-off is only bounded",
         "each of several choices (n) has a span of its own, alike but for its tokens: those of one are told",
+        "each of several choices (n) offers KV that decode reads under another name: it is an orphan until "
+        "its lease ends",
     ),
 )

@@ -53,7 +53,9 @@ _LLM_REQUEST = SpanRule(
         Mark("engine_start", START),
         Mark("engine_end", END, role=Role.DECODE),
         Mark("engine_end", END, role=Role.COLOCATED),
+        Mark("prefill_arrival", START, role=Role.PREFILL),
         Mark("decode_arrival", START, role=Role.DECODE),
+        Mark("decode_scheduled", _SCHEDULED, role=Role.DECODE),
         Mark("first_token", _FIRST_TOKEN, rank=3, role=Role.DECODE),
         Mark("first_token", _FIRST_TOKEN, rank=3, role=Role.COLOCATED),
         Mark("last_token", _LAST_TOKEN, rank=3, role=Role.DECODE),
@@ -185,7 +187,7 @@ RULES = (
         "kv.import",
         Role.DECODE,
         intervals=(Interval(Phase.KV_IMPORT),),
-        marks=(Mark("decode_allocated", START),),
+        marks=(Mark("decode_allocated", START), Mark("decode_imported", END)),
         kv=(
             Kv(
                 KvEvent.IMPORT,

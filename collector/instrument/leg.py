@@ -27,6 +27,13 @@ def kept(attributes: Mapping[str, Value | None]) -> dict[str, Value]:
     return {name: v for name, v in attributes.items() if v is not None and not names.is_sensitive(name)}
 
 
+def _of_level_1(context: Context) -> Context:
+    told = trace.get_current_span(context).get_span_context()
+    flags = trace.TraceFlags(told.trace_flags & trace.TraceFlags.SAMPLED)
+    known = trace.SpanContext(told.trace_id, told.span_id, told.is_remote, flags, told.trace_state)
+    return trace.set_span_in_context(trace.NonRecordingSpan(known), context)
+
+
 class PhaseSpan:
     """A phase under way; facts may be added until it ends."""
 
@@ -93,9 +100,13 @@ class Leg:
         self._tracer.start_span(names.KV_RELEASE_SPAN, self._context, attributes=facts, start_time=at).end(at)
 
     def outgoing_headers(self) -> dict[str, str]:
-        """Headers for the next hop: trace context and request id."""
+        """Headers for the next hop: trace context and request id.
+
+        Of the trace context's flags only the first, sampled, is sent on: routers built on opentelemetry-rust
+        take one with a flag of W3C's level 2 for invalid, and begin a trace of their own.
+        """
         carrier = {REQUEST_ID_HEADER: self.request_id} if self.request_id else {}
-        propagator.inject(carrier, self._context)
+        propagator.inject(carrier, _of_level_1(self._context))
         return carrier
 
     def _identity(self) -> dict[str, Value]:

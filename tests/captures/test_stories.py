@@ -30,9 +30,12 @@ def test_a_burst_of_long_prompts_starves_prefill_while_decode_has_room(store, as
     assert shares(found)[Cause.PREFILL_STARVED] > 0.9
 
 
-def test_a_stalled_decode_is_mostly_the_hand_over_and_no_slow_link(store, assembled):
+def test_a_stalled_decode_is_said_to_have_stood_still_and_is_no_slow_link(store, assembled):
     found = told(store, assembled, "vllm/traced-connector", ttft_s=10.0)
-    assert found.dominant is Cause.HANDOVER_OVERHEAD
+    assert found.dominant is Cause.INSUFFICIENT_EVIDENCE
+    assert "lost their time while a worker stood still" in found.summary
+    (still,) = (item.detail for item in found.findings if item.finding == "no_progress_while_healthy")
+    assert "did nothing for" in still
     assert Cause.SLOW_LINK not in shares(found)
     assert shares(found).get(Cause.LINK_CONTENTION, 0.0) < 0.2
     assert "lease_too_short" in {item.finding for item in found.findings}
@@ -43,6 +46,9 @@ def test_a_stall_that_no_span_of_the_engine_tells_apart_is_not_explained(store, 
     assert found.dominant is Cause.INSUFFICIENT_EVIDENCE
     assert found.counts.cancelled == 15
     assert {"no_transfers_observed", "abort_storm"} <= {item.finding for item in found.findings}
+    # its own notes: decode stalled for 40 s
+    (still,) = (item.detail for item in found.findings if item.finding == "no_progress_while_healthy")
+    assert 38 < float(still.split(" did nothing for ")[1].split(" s ")[0]) < 46
 
 
 def test_a_saturated_prefill_that_sends_no_phases_is_an_abstention_that_names_them(store, assembled):

@@ -456,7 +456,14 @@ def test_a_client_that_left_before_an_answer_in_one_piece_is_no_success(store):
     assert (row["outcome"], row["complete"]) == ("cancelled", 1)
 
 
-def test_a_decode_worker_that_stands_still_holds_what_was_sent_to_it(store):
+@pytest.mark.parametrize(
+    ("router", "told"),
+    [
+        ("kv_router", {"phase": "Decode"}),
+        ("router", {"router_mode": "RoundRobin", "migration.tokens_completed": "0"}),
+    ],
+)
+def test_a_decode_worker_that_stands_still_holds_what_was_sent_to_it(store, router, told):
     """Seen live: a stopped worker's span begins once it goes on; the frontend had sent it long before."""
     out = Emitter()
     about = {
@@ -466,8 +473,8 @@ def test_a_decode_worker_that_stands_still_holds_what_was_sent_to_it(store):
         "request.outcome": "success",
     }
     root = out.span("dynamo-frontend", "http-request", 0, 5100, about, parent=caller(72))
-    sent = {"phase": "Decode", "worker_id": LIVE, "request.attempt": "0", "request_id": "u-1"}
-    route = out.span("dynamo-frontend", "kv_router.route_request", 100, 5090, sent, parent=root)
+    sent = told | {"worker_id": LIVE, "request.attempt": "0", "request_id": "u-1"}
+    route = out.span("dynamo-frontend", f"{router}.route_request", 100, 5090, sent, parent=root)
     leg = {"component": "backend", "endpoint": "generate", "request_id": "u-1", "instance_id": LIVE}
     out.span("dynamo-decode", "handle_payload", 4900, 5080, leg, parent=route, kind=SpanKind.SERVER)
 

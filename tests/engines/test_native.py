@@ -70,3 +70,29 @@ def test_a_server_that_calls_all_its_answers_alike_joins_no_requests(open_store)
     rows = assemble(open_store, [out.body()])
 
     assert [row["request_id"] for row in rows] == ["mine-0", "mine-100", "mine-200"]
+
+
+@pytest.mark.parametrize(("by", "counted"), [("chunks", 8), ("usage", 5), (None, 5)])
+def test_chunks_that_a_tap_counted_do_not_outrank_the_tokens_that_the_engine_tells(open_store, by, counted):
+    """Seen live: a client that asked for no usage was sent 8 tokens in 5 chunks."""
+    out = Emitter()
+    told = {"pd.request.id": "a", "pd.outcome": "ok", "gen_ai.usage.output_tokens": 5}
+    told |= {} if by is None else {"pd.output_tokens_by": by}
+    sent = [("first_token", 20, {}), ("last_token", 90, {})]
+    tap = out.span("tap", "pd.request", 0, 91, told, events=sent)
+    beneath = {"request_id": "u-1", "uri": "/v1/completions", "x_request_id": "a", "output_tokens": "8"}
+    out.span("dynamo-frontend", "http-request", 1, 90, beneath, parent=tap)
+
+    (row,) = assemble(open_store, [out.body()])
+
+    assert row["output_tokens"] == counted
+
+
+def test_chunks_count_where_nobody_tells_tokens(open_store):
+    out = Emitter()
+    told = {"gen_ai.usage.output_tokens": 5, "pd.output_tokens_by": "chunks", "pd.outcome": "ok"}
+    out.span("tap", "pd.request", 0, 91, told)
+
+    (row,) = assemble(open_store, [out.body()])
+
+    assert row["output_tokens"] == 5

@@ -192,3 +192,40 @@ def test_what_an_engine_says_it_must_agree_on_is_kept(store):
         "SELECT attrs['pd.compat.block_size'], attrs['pd.compat.connector'] FROM resources FINAL"
     )
     assert (block, connector) == ("32", "NixlConnector")
+
+
+def traced_hand_off(out: Emitter, decode: SpanContext, **at: tuple[float, float]) -> None:
+    """The traced connector's spans on decode, by phase."""
+    for phase, (start, end) in at.items():
+        about = {"pd.phase": phase, "pd.request.id": PAIR, "pd.kv.transfer_id": "e:1"}
+        out.span("vllm-decode", f"pd.{phase}", start, end, about, parent=decode, instance="decode:1")
+
+
+def test_a_wait_for_a_slot_once_the_kv_is_there_is_decodes_queue(store):
+    """Seen live with two slots: the KV was there 8 s before the request was scheduled."""
+    out = Emitter()
+    _, prefill, decode = router(out)
+    llm_request(out, "prefill", 2, 42, parent=prefill, gen_ai__usage__completion_tokens=1)
+    said = {"gen_ai__latency__time_to_first_token": 0.08, "gen_ai__latency__time_in_model_prefill": 0.01}
+    llm_request(out, "decode", 46, 180, parent=decode, **said)
+    traced_hand_off(out, decode, decode_queue=(50, 55), kv_transfer=(55, 60), kv_import=(60, 62))
+
+    (row,) = assemble(store, [out.body()])
+
+    assert exposed(row)["decode_queue"] == pytest.approx(5 + 54)
+    assert exposed(row)["kv_transfer"] == pytest.approx(5)
+
+
+def test_what_was_sent_to_an_engine_that_has_yet_to_take_it_is_bounded_and_no_gap(store):
+    """Seen live: a process that was stopped took what was sent to it seconds later."""
+    out = Emitter()
+    _, prefill, decode = router(out)
+    taken = {"gen_ai__latency__time_to_first_token": 0.02, "gen_ai__latency__time_in_model_prefill": 0.02}
+    llm_request(out, "prefill", 22, 42, parent=prefill, gen_ai__usage__completion_tokens=1, **taken)
+    llm_request(out, "decode", 86, 128, parent=decode)
+
+    (row,) = assemble(store, [out.body()])
+
+    told = {tuple(covers): ns for covers, ns, _ in row["composites"]}
+    assert told["tokenize", "prefill_queue"] == pytest.approx(21 * MS)
+    assert told["tokenize", "decode_queue"] == pytest.approx(41 * MS)

@@ -43,6 +43,16 @@ def test_ten_lines_instrument_a_proxy(tracer, exporter):
     assert onward["x-request-id"] == "r1"
 
 
+@pytest.mark.parametrize(
+    ("headers", "flags"),
+    [({}, "01"), ({"traceparent": CALLER}, "01"), ({"traceparent": CALLER[:-2] + "03"}, "01"),
+     ({"traceparent": CALLER[:-2] + "02"}, "00")],
+)  # fmt: skip
+def test_a_router_of_level_1_can_read_the_trace_context_that_is_sent_on(tracer, headers, flags):
+    """opentelemetry-rust takes any further flag for invalid: vllm-router then began a trace of its own."""
+    assert tracer.request(headers).outgoing_headers()["traceparent"][-2:] == flags
+
+
 def test_a_worker_joins_the_request_of_its_router(tracer, exporter):
     with tracer.request() as request:
         leg = tracer.leg(request.outgoing_headers())

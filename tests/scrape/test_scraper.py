@@ -222,6 +222,17 @@ def test_what_the_engine_says_of_itself_tells_its_pool_and_its_fingerprint(scrap
         }  # fmt: skip
 
 
+def test_the_release_of_a_vllm_is_not_told_as_the_version_of_its_connector(scraping, store):
+    """The traced connector tells that, as a number: an engine with it and one without seemed to differ."""
+    page = b"# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 1\n"
+    with serving({"/metrics": page, "/version": b'{"version": "0.32.0"}'}) as worker:
+        scraping(job(worker.address))
+        kept = "SELECT attrs FROM resources FINAL WHERE instance = {w:String}"
+        (row,) = until(lambda: store.rows(kept, {"w": worker.address}))
+        told = {name: value for name, value in row["attrs"].items() if name.startswith("pd.compat.")}
+        assert told == {"pd.compat.engine_version": "0.32.0"}
+
+
 def _record(now):
     """One request of two seconds ago, in the shape of TensorRT-LLM's proxy; its times are steady seconds."""
     ctx = {"arrival_time": 1.9, "first_scheduled_time": 1.8, "first_token_time": 1.5}

@@ -280,6 +280,27 @@ def test_a_queue_that_spans_do_not_tell_of_is_no_blind_spot_of_its_gauge() -> No
     assert "metric_blind_spot" not in found(world)
 
 
+@pytest.mark.parametrize(
+    ("producer", "consumer", "differ"),
+    [
+        (("14", "0.32.0"), (None, "0.32.0"), False),
+        (("14", "0.32.0"), (None, "0.33.0"), True),
+        (("14", "0.32.0"), ("14", "0.33.0"), False),
+        (("14", "0.32.0"), ("15", "0.32.0"), True),
+    ],
+)
+def test_releases_of_engines_count_where_their_connectors_do_not_both_tell_a_version(
+    producer: tuple[str, str], consumer: tuple[str | None, str], differ: bool
+) -> None:
+    """Seen live: vLLM's page told its release where the traced connector of the other side told a number."""
+    world = World()
+    world.request(10, HEALTHY)
+    for name, told in (("prefill-0", producer), ("decode-0", consumer)):
+        both = zip(("connector_version", "engine_version"), told, strict=True)
+        world.worker(name, agreed={key: value for key, value in both if value})
+    assert ("compatibility_mismatch" in found(world)) is differ
+
+
 def test_misses_that_nothing_explains_on_one_worker_name_it() -> None:
     world = World()
     one_of_three(world)
@@ -383,6 +404,16 @@ def of_the_last_transfer(metric: str, mean: float, high: float) -> World:
         row["link_gb_s"] = 50.0
     world.last_transfers.append(LastTransfers(metric, "", 60, mean, high))
     return world
+
+
+def test_a_histogram_that_has_yet_to_count_the_last_transfers_is_not_held_against_the_spans() -> None:
+    """Seen live: those that a standing worker held up ended after the last reading of the window."""
+    world = World()
+    healthy(world)
+    world.histograms.append(
+        histogram("vllm:nixl_xfer_time_seconds", "decode", 25, 25 * 0.002, (0.005,), (25, 0))
+    )
+    assert "metric_window_mismatch" not in found(world)
 
 
 def test_a_gauge_of_the_last_transfer_is_held_against_the_spans_as_a_histogram_is() -> None:

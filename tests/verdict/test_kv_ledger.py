@@ -191,3 +191,26 @@ def expected_orphans(
     if np.isfinite(reserved) and not read:
         out.add("decode")
     return out
+
+
+@pytest.mark.parametrize(
+    ("lease", "over", "past"), [(15.0, 1.3, False), (15.0, 2.5, True), (100.0, 4.0, False)]
+)
+def test_a_lease_that_is_found_to_have_ended_between_two_steps_was_kept(
+    lease: float, over: float, past: bool
+) -> None:
+    """Seen live: a step of a second lay between the end of a lease of 15 s and its release."""
+    world = World()
+    gone = 1.0 + lease + over
+    world.hand_off(
+        a_request(world),
+        published=1.0,
+        lease_end=1.0 + lease,
+        freed=gone,
+        expired=gone,
+        freed_why=Freed.EXPIRED,
+    )
+    loaded = world.loaded()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        book = ledger(loaded.transfers, loaded.requests, HORIZON)
+    assert book.past_lease.tolist() == [past]

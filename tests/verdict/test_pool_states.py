@@ -1,7 +1,10 @@
 """What is said of a pool's workers whose requests tell their phases, and of those whose requests do not."""
 
+import pytest
+
 from analyzer.verdict.diagnosis import diagnose_loaded
 from analyzer.verdict.pool_answer import PoolState, pool_states
+from analyzer.verdict.tables import PHASE
 from tests.verdict.build import World
 
 
@@ -49,3 +52,20 @@ def test_a_gauge_tells_what_no_request_does() -> None:
     assert (worker.running.value, worker.running.source) == (3.0, "observed")
     assert (worker.saturated.value, worker.saturated.source) == (False, "observed")
     assert worker.service_rates.value is None
+
+
+@pytest.mark.parametrize(
+    ("moved", "imported", "until", "room_since", "room_until"),
+    [(0.5, 0.6, 9.0, 10.6, 19.0), (8.0, 8.1, 8.15, 10.3, 10.4)],
+)
+def test_the_hand_off_between_two_waits_for_decode_is_no_wait_for_room(
+    moved: float, imported: float, until: float, room_since: float, room_until: float
+) -> None:
+    world = World()
+    row = world.request(
+        10.0,
+        spans={"decode_queue": (0.3, until), "kv_transfer": (0.4, moved), "kv_import": (moved, imported)},
+    )
+    world.rows[row]["lasted_by_phase"][PHASE["decode_queue"]] = 0.1 + until - imported
+    since, end = world.situation().pools.room_wait
+    assert (since[0], end[0]) == (pytest.approx(room_since), pytest.approx(room_until))

@@ -15,7 +15,8 @@ def gap(s: Situation) -> Floats:
     """The part of the uncovered time that lies between the offer of KV and decode having the request.
 
     Only where both sides' spans are there: then nothing but the way between them is left. And only what
-    exceeds the doubt about the two clocks, which is not bounded where one of them is not.
+    exceeds the doubt about the two clocks, which is not bounded where one of them is not. Time that spans
+    bound, as that in which decode had yet to take what was sent to it, is covered.
     """
     offered = s.wait("kv_publish")[1]
     r = s.requests
@@ -23,7 +24,9 @@ def gap(s: Situation) -> Floats:
     seen = np.isfinite(s.of(r.began("decode_queue"))) & np.isfinite(s.of(r.began("kv_transfer")))
     bare = s.exposed[:, PART["unattributed"]]
     between = np.where(seen, np.maximum(next_known - offered - s.between_pools_doubt, 0.0), 0.0)
-    return np.clip(np.nan_to_num(between / np.where(bare > 0, bare, np.inf)), 0.0, 1.0)
+    between = np.minimum(between, np.maximum(bare - s.of(r.composite), 0.0))
+    share: Floats = np.clip(np.nan_to_num(between / np.where(bare > 0, bare, np.inf)), 0.0, 1.0)
+    return share
 
 
 def before_bytes(s: Situation) -> Floats:

@@ -4,12 +4,13 @@ import numpy as np
 
 from analyzer.occupancy import groups
 from analyzer.verdict.attribution import COLUMN, Attribution
-from analyzer.verdict.causes import failed_hand_off
+from analyzer.verdict.causes import failed_hand_off, stood_still
 from analyzer.verdict.causes.agreement import differences
 from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
 from analyzer.verdict.findings.one_worker import worker_alone
 from analyzer.verdict.situation import Situation
+from analyzer.verdict.standstill import standstills
 from analyzer.verdict.tables import Floats, Freed, Outcome
 from analyzer.verdict.vocabulary import Cause
 
@@ -65,18 +66,35 @@ def _first(worker) -> float:  # type: ignore[no-untyped-def]
     return max(worker.starts) if worker is not None and worker.starts else -np.inf
 
 
-def no_progress_while_healthy(s: Situation, _: Attribution) -> Finding | None:
-    """Requests waited to the end of their time without being scheduled, while no worker was down."""
+def no_progress_while_healthy(s: Situation, found: Attribution) -> Finding | None:
+    """Requests waited to the end of their time without being scheduled, while no worker was down; or a worker
+    did nothing for a while, with requests there that then missed for it.
+    """
     r = s.requests
     timed_out = r.inside & (r.outcome == Outcome.TIMEOUT)
     unscheduled = timed_out & ~np.isfinite(r.began("prefill_compute")) & np.isfinite(r.began("prefill_queue"))
     stuck = timed_out & (np.nan_to_num(r.preempted) > 0.5 * np.nan_to_num(r.lasted))
     chosen = unscheduled | stuck
     if not chosen.any():
-        return None
+        return _stood_still(s, found)
     longest = float(np.nanmax(r.lasted[chosen]))
     detail = f"{int(chosen.sum())} requests made no progress for up to {longest:.0f} s on workers that are up"
     return Finding("no_progress_while_healthy", "critical", detail, int(chosen.sum()))
+
+
+def _stood_still(s: Situation, found: Attribution) -> Finding | None:
+    still = standstills(s)
+    if not still or not any(
+        amount > 0 and rule.next_step == stood_still.NEXT for rule, amount in found.asked
+    ):
+        return None
+    worst = max(still, key=lambda one: one.until - one.since)
+    own = [one for one in still if one.worker == worst.worker]
+    held = np.unique(np.concatenate([one.held for one in own]))
+    took = sum(one.until - one.since for one in own)
+    detail = f"{s.name(worst.worker)} did nothing for {took:.1f} s while {len(held)} requests were there"
+    evidence = number("worker.stood_still", worst.until - worst.since, "s", "derived")
+    return Finding("no_progress_while_healthy", "critical", detail, len(held), evidence)
 
 
 def idle_pool(s: Situation, found: Attribution) -> Finding | None:

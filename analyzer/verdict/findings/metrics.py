@@ -9,6 +9,7 @@ from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
 from analyzer.verdict.gauge_checks import (
     by_pool,
+    counts_most,
     in_ms,
     is_transfer_rate,
     is_transfer_time,
@@ -130,7 +131,7 @@ def metric_window_mismatch(s: Situation, _: Attribution) -> Finding | None:
         return None
     for item in told_of_transfers(s):
         factor = in_ms(item)
-        if not is_transfer_time(item.metric) or factor is None:
+        if not is_transfer_time(item.metric) or factor is None or not counts_most(item, s):
             continue
         ratio = item.mean * factor / (true * 1e3)
         if not 1 / OFF_BY < ratio < OFF_BY:
