@@ -98,12 +98,39 @@ def overlap(s: Situation, workers: Codes, since: Floats, until: Floats) -> Float
 def _of_worker(code: int, side: _Side) -> Iterator[Standstill]:
     marks = np.unique(np.concatenate(side.ends))
     marks = marks[np.isfinite(marks)]
-    for at in np.flatnonzero(np.diff(marks) >= LEAST_S).tolist():
+    stretches = np.flatnonzero(np.diff(marks) >= LEAST_S)
+    for at in stretches[_may_be_stuck(side, marks[stretches], marks[stretches + 1])].tolist():
         since, until = float(marks[at]), float(marks[at + 1])
         # what has yet to come when the stretch ends does not tell of all of it
         held = (side.there <= until - ALL_OF_IT * LEAST_S) & (side.done >= until)
         if held.sum() >= HELD_LEAST and _stuck(side, since, until):
             yield Standstill(code, since, until, side.rows[held])
+
+
+def _may_be_stuck(side: _Side, since: Floats, until: Floats) -> Flags:
+    """Per stretch, what `_stuck` cannot do without: most gaps of a worker need no closer look."""
+    known = np.isfinite(side.late)
+    losing = known & (side.late >= ALL_OF_IT * LEAST_S)
+    streams = _under_way(side.stream_since[known], side.stream_until[known], since, until)
+    lost = _under_way(side.stream_since[losing], side.stream_until[losing], since, until)
+    others = _between(side.queue_until, until, until + AT_ONCE_S) >= HELD_LEAST
+    for begin, end, usual in side.steps:
+        stuck = end - begin >= STUCK_TIMES * usual
+        others |= _under_way(begin[stuck], end[stuck], since, until) > 0
+    found: Flags = (lost > 0) | ((streams == 0) & others)
+    return found
+
+
+def _under_way(begin: Floats, end: Floats, since: Floats, until: Floats) -> Index:
+    """How many began before each stretch was over and ended after it had begun."""
+    found: Index = np.searchsorted(np.sort(begin), until) - np.searchsorted(np.sort(end), since, "right")
+    return found
+
+
+def _between(instants: Floats, since: Floats, until: Floats) -> Index:
+    known = np.sort(instants[np.isfinite(instants)])
+    found: Index = np.searchsorted(known, until, "right") - np.searchsorted(known, since)
+    return found
 
 
 def _joined(stretches: Iterable[Standstill]) -> list[Standstill]:

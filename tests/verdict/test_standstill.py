@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from analyzer.verdict import standstill
 from analyzer.verdict.attribution import attribute
 from analyzer.verdict.diagnosis import diagnose_loaded
 from analyzer.verdict.findings import find
@@ -146,3 +147,41 @@ def test_what_stood_still_before_the_window_is_not_told_of_it() -> None:
         world.request(60.0 + number, USUAL | {"prefill_queue": 3.0})
 
     assert "no_progress_while_healthy" not in told(world)
+
+
+def test_no_gap_in_which_a_worker_was_stuck_is_passed_over() -> None:
+    rng = np.random.default_rng(7)
+    stuck = 0
+    for _ in range(400):
+        side = _random_side(rng)
+        marks = np.unique(np.concatenate(side.ends))
+        marks = marks[np.isfinite(marks)]
+        since, until = marks[:-1], marks[1:]
+        worth = standstill._may_be_stuck(side, since, until)
+        for at in range(len(since)):
+            if standstill._stuck(side, float(since[at]), float(until[at])):
+                stuck += 1
+                assert worth[at]
+    assert stuck > 100
+
+
+def _random_side(rng: np.random.Generator) -> standstill._Side:
+    """Requests of one worker that come bunched, with some of everything unknown."""
+
+    def some(values: np.ndarray) -> np.ndarray:
+        return np.where(rng.random(len(values)) < 0.15, np.nan, values)
+
+    n = int(rng.integers(3, 12))
+    there = np.sort(rng.choice([0.0, 4.0, 9.0], n) + rng.random(n))
+    taken = there + rng.choice([0.05, 3.0, 6.0], n) * (0.9 + 0.1 * rng.random(n))
+    end = taken + rng.choice([0.1, 4.0], n)
+    first, lasted = some(end + 0.1), rng.choice([0.5, 6.0], n)
+    last = first + lasted
+    late = np.where(lasted > 1, rng.choice([4.0, 5.0, 0.0], n), np.nan)
+    nothing = np.full(n, np.nan)
+    stream = (first, last, late) if rng.random() < 0.5 else (nothing, nothing, nothing)
+    return standstill._Side(
+        np.arange(n), there, np.fmax(end, last), (some(taken), some(end), first, last),
+        ((some(taken), some(end), np.full(n, 0.1)),), some(there), some(taken), np.full(n, 10.0),
+        some(taken), some(end), *stream,
+    )  # fmt: skip
