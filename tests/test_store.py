@@ -1,3 +1,4 @@
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,3 +114,34 @@ def test_a_failed_insert_stores_nothing_of_the_batch(store: Store) -> None:
         store.insert_traces([export({}), export({})[:-7]])
     assert store.query("SELECT count() FROM spans") == [(0,)]
     assert store.insert_traces([export({})]).spans == 1
+
+
+def test_bodies_reach_the_engine_without_a_file_on_disk(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is killed leaves no prompts behind."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    store.insert_traces([export({"a": "b"})])
+    assert store.query("SELECT count() FROM spans") == [(1,)]
+
+
+def test_without_a_file_in_memory_an_insert_fails_as_a_store_and_works_later(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.memfd_create", none_left)
+        with pytest.raises(StoreError, match="Too many open files"):
+            store.insert_traces([export({})])
+    store.insert_traces([export({})])
+    assert store.query("SELECT count() FROM spans") == [(1,)]
+
+
+def test_where_files_in_memory_have_no_name_a_file_on_disk_is_used(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.store.otlp_insert._FILES", "/nowhere")
+    store.insert_traces([export({})])
+    assert store.query("SELECT count() FROM spans") == [(1,)]

@@ -1,8 +1,9 @@
 """The on-call answer for a window: what requests missed for, how sure that is, and what to do."""
 
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, wraps
+from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,15 +61,22 @@ class Counts:
     oldest_in_flight_s: float | None = None
 
 
-def _unknown_is_quiet(work: Callable[["Diagnosis"], T]) -> Callable[["Diagnosis"], T]:
-    """Compute without a warning: nan is "not known" throughout, and so is what comes of it."""
+def _once(work: Callable[["Diagnosis"], T]) -> Callable[["Diagnosis"], T]:
+    """A part that is worked out once, whoever asks for it meanwhile; other diagnoses do not wait for it.
+
+    nan is "not known" throughout: what is computed from it is not known either, without a warning.
+    """
 
     @wraps(work)
-    def quietly(found: "Diagnosis") -> T:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return work(found)
+    def part(found: "Diagnosis") -> T:
+        with found._lock:
+            if work not in found._parts:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    found._parts[work] = work(found)
+            known: T = found._parts[work]
+            return known
 
-    return quietly
+    return part
 
 
 @dataclass(frozen=True)
@@ -79,26 +87,28 @@ class Diagnosis:
 
     situation: Situation
     objectives: Objectives
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
+    _parts: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def attribution(self) -> Attribution:
         """Shares of every missed request."""
         return attributed_apart(self.situation)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def counts(self) -> Counts:
         """What became of the requests."""
         return _counts(self.situation)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def _causes(self) -> list[CauseAnswer]:
         return _answers(self.situation, self.attribution)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def dominant(self) -> Cause:
         """The cause to act on first; `none` where nothing is to be done."""
         return _dominant(self.situation, self._causes, self.objectives, self.counts)
@@ -113,26 +123,26 @@ class Diagnosis:
         """Of the dominant cause."""
         return _confidence(self.dominant, self.causes)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def summary(self) -> str:
         """The answer in a few sentences."""
         return summarize(self.situation, self.counts, self.dominant, self.causes)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def findings(self) -> list[Finding]:
         """What else is wrong, whether or not a request missed for it."""
         return find(self.situation, self.attribution)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def missing(self) -> list[Missing]:
         """Telemetry that is not there, and what it would tell."""
         return missing_telemetry(self.situation, self.attribution)
 
-    @cached_property
-    @_unknown_is_quiet
+    @property
+    @_once
     def quantities(self) -> Mapping[str, Any]:
         """Numbers of the window by name."""
         return quantities(self.situation)

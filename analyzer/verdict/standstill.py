@@ -103,14 +103,18 @@ def _of_worker(code: int, side: _Side) -> Iterator[Standstill]:
         since, until = float(marks[at]), float(marks[at + 1])
         # what has yet to come when the stretch ends does not tell of all of it
         held = (side.there <= until - ALL_OF_IT * LEAST_S) & (side.done >= until)
-        if held.sum() >= HELD_LEAST and _stuck(side, since, until):
+        if held.sum() < HELD_LEAST:
+            continue
+        # with nobody there it had nothing to do
+        since = max(since, float(side.there[held].min()))
+        if until - since >= ALL_OF_IT * LEAST_S and _stuck(side, since, until):
             yield Standstill(code, since, until, side.rows[held])
 
 
 def _may_be_stuck(side: _Side, since: Floats, until: Floats) -> Flags:
     """Per stretch, what `_stuck` cannot do without: most gaps of a worker need no closer look."""
     known = np.isfinite(side.late)
-    losing = known & (side.late >= ALL_OF_IT * LEAST_S)
+    losing = known & (side.late >= ALL_OF_IT * ALL_OF_IT * LEAST_S)
     streams = _under_way(side.stream_since[known], side.stream_until[known], since, until)
     lost = _under_way(side.stream_since[losing], side.stream_until[losing], since, until)
     others = _between(side.queue_until, until, until + AT_ONCE_S) >= HELD_LEAST
@@ -169,9 +173,11 @@ def _taken_at_once(side: _Side, since: float, until: float) -> bool:
     if taken.sum() < max(HELD_LEAST, ALL_OF_IT * waited.sum()):
         return False
     at_work = np.minimum(side.work_until, until) - np.maximum(side.work_since, since)
-    if (at_work >= 0.5 * (until - since)).any() or side.size[taken].max() > LONG_PROMPT * np.median(
-        side.size
-    ):
+    known = side.size[np.isfinite(side.size)]
+    if not len(known) or (at_work >= 0.5 * (until - since)).any():
+        return False
+    # a prompt of unknown length may be the long one
+    if not side.size[taken].max() <= LONG_PROMPT * np.median(known):
         return False
     return float(np.ptp(side.queue_since[taken])) >= ALL_OF_IT * LEAST_S
 

@@ -130,8 +130,10 @@ class Inserter:
             self._batch = _Batch(taken, deque(self._parts(taken.records)))
         began = time.monotonic()
         while self._batch.parts:
-            kind, bodies = self._batch.parts.popleft()
+            kind, bodies = self._batch.parts[0]
             left = self._store(kind, bodies)
+            # gone only now: what raises on the way is tried again
+            self._batch.parts.popleft()
             if left:
                 self._batch.parts.extendleft(reversed([(kind, half) for half in self._smaller(left)]))
                 return True

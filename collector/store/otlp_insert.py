@@ -8,6 +8,8 @@ from clickhouse_connect.driver.client import Client
 
 from collector.store.otlp_body import OtlpKind
 
+_FILES = "/proc/self/fd"
+
 
 def insert_otlp(client: Client, kind: OtlpKind, block: Sequence[bytes]) -> None:
     """Insert one message, given in pieces; the views on the entry table type it. Raises ClickHouseError.
@@ -15,7 +17,7 @@ def insert_otlp(client: Client, kind: OtlpKind, block: Sequence[bytes]) -> None:
     The engine reads inserts from files. This one lies in memory where the system can do that (Linux): bodies
     may hold prompts, and a file would survive a process that is killed.
     """
-    if not hasattr(os, "memfd_create"):
+    if not hasattr(os, "memfd_create") or not os.path.isdir(_FILES):
         client.raw_insert(
             kind.table, insert_block=b"".join(block), settings=dict(kind.settings), fmt="ProtobufSingle"
         )
@@ -25,7 +27,7 @@ def insert_otlp(client: Client, kind: OtlpKind, block: Sequence[bytes]) -> None:
         for piece in block:
             _write(file.fileno(), piece)
         client.command(
-            f"INSERT INTO {kind.table} FROM INFILE '/proc/self/fd/{file.fileno()}' "
+            f"INSERT INTO {kind.table} FROM INFILE '{_FILES}/{file.fileno()}' "
             f"SETTINGS {settings} FORMAT ProtobufSingle"
         )
 

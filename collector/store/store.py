@@ -185,6 +185,8 @@ class Store:
                 if "PROTOBUF" in str(error) or "Protobuf" in str(error) or "CANNOT_PARSE" in str(error):
                     raise BadBody(f"not an OTLP {kind.name} export: {_first_line(error)}") from error
                 raise StoreError(f"storing {kind.name} data failed: {self._why(error)}") from error
+            except OSError as error:
+                raise StoreError(f"storing {kind.name} data failed: {error.strerror or error}") from error
             self._sequence = sequence
         rows = self.rows(read_sql(__file__, kind.log), {"s": sequence})
         refused = {reason: sum(row[reason] for row in rows) for reason in kind.reasons}

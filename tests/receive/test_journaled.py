@@ -34,6 +34,7 @@ class Gate:
     def __init__(self, store: Store):
         self._store = store
         self.away: str = ""
+        self.breaks: Exception | None = None
         self.fails_on: bytes = b""
         self.inserts = 0
 
@@ -47,6 +48,8 @@ class Gate:
 
     def _pass(self, bodies: Sequence[bytes]) -> None:
         self.inserts += 1
+        if self.breaks:
+            raise self.breaks
         if self.away:
             raise StoreError(self.away)
         if self.fails_on and any(self.fails_on in one for one in bodies):
@@ -164,6 +167,23 @@ def test_a_body_the_store_fails_on_for_good_does_not_block_the_others(
     assert stored(name) == 7
     assert journal.backlog_bytes == 0
     assert len(list((journal.directory / "aside").glob("*.pdj"))) == 1
+
+
+def test_what_an_unforeseen_error_kept_from_the_store_is_tried_again(
+    gate: Gate, journal: Journal, stored: Callable[[str], int]
+) -> None:
+    name = unique_name()
+    journal.append([(1, body(name))])
+    inserter = Inserter(journal, gate, ReceiveMetrics(CollectorRegistry()))
+    gate.breaks = OSError("no file descriptor is left")
+    for _ in range(2):
+        with pytest.raises(OSError, match="no file descriptor"):
+            inserter._store_some()
+    assert journal.backlog_bytes > 0
+    gate.breaks = None
+    inserter.drain()
+    assert stored(name) == 1
+    assert journal.backlog_bytes == 0
 
 
 def test_while_the_store_is_away_nothing_is_set_aside_however_long_it_takes(

@@ -52,3 +52,30 @@ def test_the_sentence_counts_the_refused_and_calls_none_of_them_a_matter_of_chan
     said = diagnose_loaded(loaded, loaded.objectives, 600 * 10**9).summary
     assert "400 of all were refused" in said
     assert "chance" not in said
+
+
+def test_what_is_not_known_of_a_pool_is_no_room() -> None:
+    world = World(ttft=2.0)
+    up_to_prefill = {
+        name: took for name, took in HEALTHY.items() if name in ("router_queue", "prefill_queue")
+    }
+    for number in range(400):
+        phases = up_to_prefill | {"prefill_queue": 0.0, "prefill_compute": 0.98}
+        world.request(1.0 * number, phases, tpot=None, decode_worker="")
+        world.request(
+            number + 0.5, {"router_queue": 0.005}, outcome=Outcome.REJECTED, prefill_worker="",
+            decode_worker="", tpot=None,
+        )  # fmt: skip
+    assert causes(world) == {"insufficient_evidence": 1.0}
+
+
+def test_a_prefill_pool_of_which_nothing_is_known_was_not_idle() -> None:
+    world = World(ttft=2.0)
+    for number in range(400):
+        world.request(1.0 * number, {"router_queue": 0.005}, first_token=0.3, prefill_worker="")
+        world.request(
+            number + 0.5, {"router_queue": 0.005}, outcome=Outcome.REJECTED, prefill_worker="",
+            decode_worker="", tpot=None,
+        )  # fmt: skip
+    world.steady("kv_used_fraction", "decode-0", 0.97)
+    assert causes(world) == {"insufficient_evidence": 1.0}

@@ -8,7 +8,7 @@ from analyzer.verdict.attribution import attribute
 from analyzer.verdict.diagnosis import diagnose_loaded
 from analyzer.verdict.findings import find
 from analyzer.verdict.standstill import standstills
-from analyzer.verdict.tables import PHASE
+from analyzer.verdict.tables import PHASE, Account
 from tests.verdict.build import World, causes
 
 USUAL = {
@@ -82,7 +82,8 @@ def test_requests_that_spans_only_bound_and_that_were_taken_at_once_show_who_sto
         world.rows[row] |= {"composite": late, "within": 1 << PHASE[phase], "input_tokens": 100.0}
 
     assert causes(world) == {"insufficient_evidence": 1.0}
-    assert told(world)["no_progress_while_healthy"].startswith(f"{worker} did nothing for ")
+    # from the first that was there on, not from when the worker had last done something
+    assert told(world)["no_progress_while_healthy"].startswith(f"{worker} did nothing for 3.0 s")
 
 
 def test_a_long_stream_a_little_slower_than_most_did_not_stand_still() -> None:
@@ -185,3 +186,64 @@ def _random_side(rng: np.random.Generator) -> standstill._Side:
         ((some(taken), some(end), np.full(n, 0.1)),), some(there), some(taken), np.full(n, 10.0),
         some(taken), some(end), *stream,
     )  # fmt: skip
+
+
+def test_idle_time_before_others_wait_for_a_transfer_is_no_standstill() -> None:
+    world = World()
+    for number in range(20):
+        world.request(0.5 * number, USUAL)
+    prompt = {
+        name: USUAL[name] for name in ("router_queue", "prefill_queue", "prefill_compute", "kv_publish")
+    }
+    handed = sum(prompt.values())
+
+    def hand_over(waits: float, moves: float) -> dict[str, tuple[float, float]]:
+        moved = handed + waits + moves
+        return {
+            "decode_queue": (handed, handed + waits), "kv_transfer": (handed + waits, moved),
+            "kv_import": (moved, moved + 0.01), "first_decode_step": (moved + 0.01, moved + 0.03),
+        }  # fmt: skip
+
+    world.request(STOPS_AT - handed, prompt, hand_over(0.0, 3.0))
+    for number in range(1, 5):
+        after = 0.5 * number
+        world.request(STOPS_AT - handed + after, prompt, hand_over(3.05 - after, 0.02))
+    assert "no_progress_while_healthy" not in told(world)
+
+
+def _behind_a_long_prompt(world: World, of_one_unrelated: float) -> None:
+    for number in range(20):
+        length = of_one_unrelated if number == 0 else 100.0
+        world.request(
+            0.5 * number, first_token=0.05, decode_worker=f"decode-{number % 3}", input_tokens=length
+        )
+    within = 1 << PHASE["prefill_queue"]
+    for number, length in enumerate((5000.0, 100.0, 100.0, 100.0)):
+        late = 3.0 - 0.6 * number
+        row = world.request(STOPS_AT + 0.6 * number, first_token=late, decode_worker="decode-1")
+        world.rows[row] |= {"composite": late, "within": within, "input_tokens": length}
+
+
+@pytest.mark.parametrize("length", [100.0, np.nan])
+def test_short_prompts_behind_a_long_one_show_no_standstill_though_one_length_is_unknown(
+    length: float,
+) -> None:
+    world = World()
+    _behind_a_long_prompt(world, length)
+    assert "no_progress_while_healthy" not in told(world)
+
+
+def test_the_worker_named_is_one_that_held_requests_that_missed() -> None:
+    world = World()
+    for number in range(20):
+        world.request(float(number), USUAL)
+        world.request(float(number), USUAL, prefill_worker="prefill-batch")
+    for worker, at, long, limit in (("prefill-batch", 30.0, 20.0, 60.0), ("prefill-0", 100.0, 3.0, 1.0)):
+        held = [world.request(at, USUAL | {"prefill_compute": long}, prefill_worker=worker)]
+        for number in range(4):
+            waits = USUAL | {"prefill_queue": long - 0.4 * number}
+            held.append(world.request(at + 0.5 * number, waits, prefill_worker=worker))
+        for row in held:
+            met = world.rows[row]["ttft"] <= limit
+            world.rows[row] |= {"ttft_limit": limit, "account": Account.MET if met else Account.MISSED}
+    assert told(world)["no_progress_while_healthy"].startswith("prefill-0 did nothing for ")

@@ -155,8 +155,12 @@ def prefill_would_be_full(s: Situation) -> Flags:
 
 @once
 def prefill_used(s: Situation) -> Floats:
-    """Share of its workers' time that prefill computed around the arrival of each missed request."""
+    """Share of its workers' time that prefill computed around the arrival of each missed request; nan where
+    no computing is known.
+    """
     r = s.requests
+    if not np.isfinite(r.began("prefill_compute")).any():
+        return np.full(len(s.rows), np.nan)
     everyone = np.where(s.pools.prompt_worker != 0, np.uint64(1), np.uint64(0))
     computing = Occupancy(everyone, r.began("prefill_compute"), r.ended("prefill_compute"))
     at_once = sum(s.pools.prefill_running.while_busy(int(code)) for code in s.pools.prefill_workers.tolist())

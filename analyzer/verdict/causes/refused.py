@@ -15,12 +15,12 @@ def _refused(s: Situation) -> Flags:
 
 def by_prefill(s: Situation) -> Floats:
     """Refusals while prefill computed all the time and decode had room."""
-    return where(_refused(s) & (prefill_used(s) >= FULL_IF_LET) & ~(decode_used(s) >= FULL_IF_LET))
+    return where(_refused(s) & (prefill_used(s) >= FULL_IF_LET) & (decode_used(s) < FULL_IF_LET))
 
 
 def by_decode(s: Situation) -> Floats:
     """Refusals while decode was full and prefill had time left."""
-    return where(_refused(s) & (decode_used(s) >= FULL_IF_LET) & ~(prefill_used(s) >= FULL_IF_LET))
+    return where(_refused(s) & (decode_used(s) >= FULL_IF_LET) & (prefill_used(s) < FULL_IF_LET))
 
 
 def by_both(s: Situation) -> Floats:
