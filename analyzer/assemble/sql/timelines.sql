@@ -115,7 +115,7 @@ FROM
                         arrayMap(r -> (r.3, r.4, mark_times[indexOf(mark_names, r.1)] AS since,
                             arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2 AND (r.3 != 12 OR k.3 > since), marks))),
                             toUInt8(1), r.5, r.6,
-                            toUInt8(multiIf(if(r.3 > 0, r.3, toUInt8(floor(log2(r.4))) + 1) AS last_phase <= 2, 3, last_phase <= 5, 1, 2)),
+                            toUInt8(multiIf(if(r.3 > 0, r.3, toUInt8(floor(log2(greatest(r.4, 1)))) + 1) AS last_phase <= 2, 3, last_phase <= 5, 1, 2)),
                             multiIf(last_phase <= 2, router_process, last_phase <= 5, prefill_process, decode_process)), between))) AS ivs
                 FROM
                 (
