@@ -19,8 +19,9 @@ from analyzer.api.parameters import Asked, Provided
 from analyzer.api.times import rfc3339
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
+from analyzer.verdict.cause_answers import CauseAnswer
 from analyzer.verdict.desk import FRESH_S, Answer
-from analyzer.verdict.diagnosis import CauseAnswer, Diagnosis
+from analyzer.verdict.diagnosis import Diagnosis
 from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.groups import GROUPS, attribution_by
 

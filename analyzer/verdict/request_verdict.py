@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from analyzer.verdict.attribution import CAUSES, COLUMN
-from analyzer.verdict.diagnosis import Diagnosis, rule_of
+from analyzer.verdict.cause_answers import rule_of
+from analyzer.verdict.diagnosis import Diagnosis
 from analyzer.verdict.evidence import Evidence
 from analyzer.verdict.load import positions
 from analyzer.verdict.missing import Missing, missing_signals

@@ -2,13 +2,16 @@
 
 import pytest
 
+from analyzer.signals import write_signal_rules
 from analyzer.slo.objectives import Objectives
 from analyzer.slo.scope import Scope
 from analyzer.verdict.diagnosis import diagnose
 from analyzer.verdict.load import sharing_workers
+from collector.engines import ADAPTERS
 from collector.phases import Phase
 from collector.store.store import Store
 from tests.api.rows import NOON_NS, a_request, insert
+from tests.signals import otlp
 
 LONG_S, SHORT_S = 1.2, 0.1
 UNTIL_NS = NOON_NS + 700 * 10**9
@@ -60,3 +63,27 @@ def test_one_models_waits_are_explained_by_what_another_has_computed_there(share
     assert found.counts.total == 300
     assert str(found.dominant) == "pool_imbalance.prefill_starved"
     assert len(found.situation.requests) == 600
+
+
+def test_gauges_and_counters_of_models_that_share_workers_are_read_and_no_others(shared: Store) -> None:
+    write_signal_rules(shared, ADAPTERS)
+    noon = NOON_NS / 1e9 - otlp.T0
+    for worker, model in (("prefill-0", "base"), ("prefill-9", "other")):
+        depths = [otlp.number(noon + 10.0 * at, 3.0, model_name=model) for at in range(1, 60)]
+        preempted = [
+            otlp.number(noon + 10.0 * at, float(at), start=noon, model_name=model) for at in range(1, 60)
+        ]
+        shared.insert_metrics([
+            otlp.body(
+                worker,
+                otlp.gauge("vllm:num_requests_waiting", *depths),
+                otlp.counter("vllm:num_preemptions_total", *preempted),
+                service="vllm",
+            )
+        ])  # fmt: skip
+    asked = Objectives().override(1.0, 0.05, None)
+    found = diagnose(shared, Scope(NOON_NS, UNTIL_NS, model="adapter"), asked, UNTIL_NS)
+    loaded = found.situation.loaded
+    told = {found.situation.name(int(code)) for code in loaded.readings.workers("queue_depth")}
+    assert told == {"prefill-0"}
+    assert {item.worker for item in loaded.increases if item.signal == "preemptions_total"} == {"prefill-0"}

@@ -9,6 +9,7 @@ from analyzer.verdict.diagnosis import diagnose_loaded
 from analyzer.verdict.findings import find
 from analyzer.verdict.standstill import standstills
 from analyzer.verdict.tables import PHASE, Account
+from analyzer.verdict.worker_side import Side
 from tests.verdict.build import World, causes
 
 USUAL = {
@@ -166,7 +167,7 @@ def test_no_gap_in_which_a_worker_was_stuck_is_passed_over() -> None:
     assert stuck > 100
 
 
-def _random_side(rng: np.random.Generator) -> standstill._Side:
+def _random_side(rng: np.random.Generator) -> Side:
     """Requests of one worker that come bunched, with some of everything unknown."""
 
     def some(values: np.ndarray) -> np.ndarray:
@@ -181,7 +182,7 @@ def _random_side(rng: np.random.Generator) -> standstill._Side:
     late = np.where(lasted > 1, rng.choice([4.0, 5.0, 0.0], n), np.nan)
     nothing = np.full(n, np.nan)
     stream = (first, last, late) if rng.random() < 0.5 else (nothing, nothing, nothing)
-    return standstill._Side(
+    return Side(
         np.arange(n), there, np.fmax(end, last), (some(taken), some(end), first, last),
         ((some(taken), some(end), np.full(n, 0.1)),), some(there), some(taken), np.full(n, 10.0),
         some(taken), some(end), *stream,

@@ -1,6 +1,7 @@
 """The sentence about a window in which nothing is to be judged."""
 
-from analyzer.verdict.diagnosis import CauseAnswer, Counts
+from analyzer.verdict.cause_answers import CauseAnswer
+from analyzer.verdict.diagnosis import Counts
 from analyzer.verdict.summary import summarize
 from analyzer.verdict.tables import Freed, Outcome
 from analyzer.verdict.vocabulary import Cause

@@ -5,9 +5,10 @@ import numpy as np
 from analyzer.verdict.evidence import Evidence, count, number
 from analyzer.verdict.rule import Claim, Rule
 from analyzer.verdict.situation import Situation
-from analyzer.verdict.standstill import before_decode, on_decode, overlap, standstills
+from analyzer.verdict.standstill import overlap, standstills
 from analyzer.verdict.tables import PART, Flags, Floats
 from analyzer.verdict.vocabulary import Cause
+from analyzer.verdict.worker_side import before_decode, on_decode
 
 _ON_DECODE = ("kv_transfer", "decode_queue", "kv_import", "first_decode_step")
 

@@ -93,7 +93,7 @@ def _stood_still(s: Situation, found: Attribution) -> Finding | None:
     held = np.unique(np.concatenate([one.held for one in own]))
     took = sum(one.until - one.since for one in own)
     detail = f"{s.name(worst.worker)} did nothing for {took:.1f} s while {len(held)} requests were there"
-    evidence = number("worker.stood_still", worst.until - worst.since, "s", "derived")
+    evidence = number("worker.stood_still", took, "s", "derived")
     return Finding("no_progress_while_healthy", "critical", detail, len(held), evidence)
 
 
