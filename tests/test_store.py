@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clickhouse_connect.driver.exceptions import OperationalError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import StoreBusy, StoreError, StoreTooNew
@@ -145,3 +146,19 @@ def test_where_files_in_memory_have_no_name_a_file_on_disk_is_used(
     monkeypatch.setattr("collector.store.otlp_insert._FILES", "/nowhere")
     store.insert_traces([export({})])
     assert store.query("SELECT count() FROM spans") == [(1,)]
+
+
+def test_a_store_that_cannot_be_asked_for_the_next_number_fails_as_a_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a server that is away does: it is asked before anything is sent."""
+
+    def away(*_: object) -> int:
+        raise OperationalError("Connection refused")
+
+    for asked in ("next_sequence", "last_sequence"):
+        monkeypatch.setattr(store._engine, asked, away)
+    with pytest.raises(StoreError, match="Connection refused"):
+        store.insert_traces([export({})])
+    with pytest.raises(StoreError, match="Connection refused"):
+        _ = store.last_sequence

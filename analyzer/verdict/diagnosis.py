@@ -68,8 +68,8 @@ class Diagnosis:
 
     situation: Situation
     objectives: Objectives
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
-    _parts: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    _parts: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     @_once

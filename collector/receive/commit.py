@@ -1,11 +1,16 @@
 """Stores a batch of bodies so that a bad one fails alone."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from collector.errors import BadBody, CollectorError
+from google.protobuf.message import DecodeError
+
+from collector.errors import BadBody, CollectorError, StoreError
 from collector.receive.check import refused_spans
 from collector.store.store import InsertResult
+
+_log = logging.getLogger(__name__)
 
 Refused = Mapping[str, int]
 """Spans or points of one body that were kept out, by reason."""
@@ -42,8 +47,20 @@ def commit(sink: Sink, bodies: Sequence[bytes], metrics: bool = False) -> list[R
         return commit(sink, bodies[:half], metrics) + commit(sink, bodies[half:], metrics)
     except CollectorError as error:
         return [error] * len(bodies)
+    except Exception as error:
+        # Whatever it was: the bodies are kept for another try, and their neighbours are not stored twice.
+        _log.exception("storing %d bodies failed", len(bodies))
+        return [StoreError(f"storing failed: {type(error).__name__}: {error}")] * len(bodies)
     if not result.refused:
         return [{}] * len(bodies)
     if metrics:
         return [result.refused if len(bodies) == 1 else {}] * len(bodies)
-    return [refused_spans(body) for body in bodies]
+    return [_refused(body) for body in bodies]
+
+
+def _refused(body: bytes) -> Refused:
+    """What the store kept out of a body; nothing is told of one that only the store can read."""
+    try:
+        return refused_spans(body)
+    except DecodeError:
+        return {}

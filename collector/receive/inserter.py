@@ -117,8 +117,10 @@ class Inserter:
                     self._stop.wait(self._pause)
                 elif self._journal.backlog_bytes < self._batch_bytes and not self._hurry.is_set():
                     self._hurry.wait(self._linger)
-            except Exception:
+            except Exception as error:
                 _log.exception("storing from the journal failed; it will be tried again")
+                since = self._state.failing_since or time.monotonic()
+                self._state = StoreState(since, f"{type(error).__name__}: {error}")
                 self._stop.wait(_LAST_RETRY)
 
     def _store_some(self) -> bool:

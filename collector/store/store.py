@@ -79,7 +79,10 @@ class Store:
     @property
     def last_sequence(self) -> int:
         """Sequence of the newest stored insert; everything up to it can be read."""
-        return self._engine.last_sequence(self._client(), self._sequence)
+        try:
+            return self._engine.last_sequence(self._client(), self._sequence)
+        except ClickHouseError as error:
+            raise StoreError(f"query failed: {self._why(error)}") from error
 
     @property
     def quiet_s(self) -> float:
@@ -175,7 +178,10 @@ class Store:
 
     def _insert_otlp(self, kind: OtlpKind, bodies: Sequence[bytes]) -> tuple[int, int, dict[str, int]]:
         with self._insert_lock:
-            sequence = self._engine.next_sequence(self._client(), self._sequence)
+            try:
+                sequence = self._engine.next_sequence(self._client(), self._sequence)
+            except ClickHouseError as error:
+                raise StoreError(f"storing {kind.name} data failed: {self._why(error)}") from error
             block = one_message(bodies, sequence)
             try:
                 self._engine.insert(self._client(), kind, block, sequence)

@@ -1,5 +1,7 @@
 """Refused requests missed for want of the pool that was full as they came."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,22 @@ def test_a_prefill_pool_of_which_nothing_is_known_was_not_idle() -> None:
     world = World(ttft=2.0)
     for number in range(400):
         world.request(1.0 * number, {"router_queue": 0.005}, first_token=0.3, prefill_worker="")
+        world.request(
+            number + 0.5, {"router_queue": 0.005}, outcome=Outcome.REJECTED, prefill_worker="",
+            decode_worker="", tpot=None,
+        )  # fmt: skip
+    world.steady("kv_used_fraction", "decode-0", 0.97)
+    assert causes(world) == {"insufficient_evidence": 1.0}
+
+
+@pytest.mark.parametrize("told", [lambda number: number == 0, lambda number: number % 2 == 0])
+def test_a_prefill_pool_that_tells_of_some_of_its_work_was_not_idle(told: Callable[[int], bool]) -> None:
+    """One request of all is traced; or one of two workers is."""
+    world = World(ttft=2.0)
+    for number in range(400):
+        untold = {"router_queue": 0.005, "prefill_queue": 0.0}
+        phases = HEALTHY | {"prefill_compute": 0.3} if told(number) else untold
+        world.request(1.0 * number, phases, first_token=0.5, prefill_worker=f"prefill-{number % 2}")
         world.request(
             number + 0.5, {"router_queue": 0.005}, outcome=Outcome.REJECTED, prefill_worker="",
             decode_worker="", tpot=None,

@@ -247,4 +247,7 @@ def test_the_worker_named_is_one_that_held_requests_that_missed() -> None:
         for row in held:
             met = world.rows[row]["ttft"] <= limit
             world.rows[row] |= {"ttft_limit": limit, "account": Account.MET if met else Account.MISSED}
+    # one that was held on the other, and missed its tokens for another reason
+    late = world.request(31.0, USUAL | {"prefill_queue": 19.0}, prefill_worker="prefill-batch", tpot=0.2)
+    world.rows[late] |= {"ttft_limit": 60.0, "tpot_limit": 0.05, "account": Account.MISSED}
     assert told(world)["no_progress_while_healthy"].startswith("prefill-0 did nothing for ")

@@ -156,11 +156,15 @@ def prefill_would_be_full(s: Situation) -> Flags:
 @once
 def prefill_used(s: Situation) -> Floats:
     """Share of its workers' time that prefill computed around the arrival of each missed request; nan where
-    no computing is known.
+    requests do not tell it, all in all or of one of its workers: what is not known is no idleness.
     """
     r = s.requests
-    if not np.isfinite(r.began("prefill_compute")).any():
-        return np.full(len(s.rows), np.nan)
+    told = np.isfinite(r.began("prefill_compute"))
+    workers = [r.prefill_worker == code for code in np.unique(r.prefill_worker[r.prefill_worker != 0])]
+    for own in (np.ones(len(r), bool), *workers):
+        served = own & r.answered
+        if not served.any() or told[served].mean() < MOSTLY_TOLD:
+            return np.full(len(s.rows), np.nan)
     everyone = np.where(s.pools.prompt_worker != 0, np.uint64(1), np.uint64(0))
     computing = Occupancy(everyone, r.began("prefill_compute"), r.ended("prefill_compute"))
     at_once = sum(s.pools.prefill_running.while_busy(int(code)) for code in s.pools.prefill_workers.tolist())
@@ -218,6 +222,8 @@ def behind_long_prompts(s: Situation) -> Flags:
     return found
 
 
+MOSTLY_TOLD = 0.5
+"""Of fewer requests that tell a phase, nothing follows for a whole pool."""
 AMPLE = 0.5
 """An objective of twice what a request takes by itself leaves room for ordinary queueing."""
 UNTOLD = 0.25

@@ -83,7 +83,8 @@ def no_progress_while_healthy(s: Situation, found: Attribution) -> Finding | Non
 
 
 def _stood_still(s: Situation, found: Attribution) -> Finding | None:
-    still = [one for one in standstills(s) if np.isin(one.held, s.rows).any()]
+    unexplained = s.rows[found.shares[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] > 0]
+    still = [one for one in standstills(s) if np.isin(one.held, unexplained).any()]
     if not still or not any(
         amount > 0 and rule.next_step == stood_still.NEXT for rule, amount in found.asked
     ):
