@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import chdb
-
 from collector.endpoint.errors import Busy, Failed, TooLarge
 from collector.endpoint.limits import Limits, client_settings
 from collector.endpoint.statement import Statement, admit, unescaped
@@ -63,6 +61,8 @@ class Engine:
 
     @contextmanager
     def _handle(self, settings: Mapping[str, int | str]) -> Iterator[Any]:
+        import chdb  # the store says how before it is loaded
+
         handle = chdb.connect(self._target)  # type: ignore[no-untyped-call]
         try:
             pairs = {"session_timezone": "UTC", **settings, "readonly": 1}

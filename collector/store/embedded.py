@@ -9,7 +9,7 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from collector.errors import StoreBusy, StoreError
-from collector.store.engine import SETTINGS
+from collector.store.engine import SETTINGS, take_large_pages
 from collector.store.lock import DirectoryLock
 from collector.store.migrate import Migration
 from collector.store.otlp_body import OtlpKind
@@ -24,6 +24,7 @@ class EmbeddedEngine:
         if path and "?" in str(path.resolve()):
             # The engine would take what follows for options, and keep its files in another directory.
             raise StoreError(f"the data directory {path} has a '?' in its name; give --data one without")
+        take_large_pages()
         self._path = path
         self._lock = DirectoryLock(path) if path else None
 

@@ -1,5 +1,6 @@
 """What a store needs of the ClickHouse behind it; one implementation embedded, one for servers."""
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -18,6 +19,15 @@ SETTINGS = {
     "compile_sort_description": 0,
 }
 """Settings of every session of ours."""
+
+
+def take_large_pages() -> None:
+    """Let the embedded engine's allocator take memory in large pages, where the system has them to give.
+
+    It reads this once, when the engine is loaded. Without, the system hands out 27,000 small pages for every
+    32 MB of spans, a tenth of what storing them costs. Whoever set the variable is left to it.
+    """
+    os.environ.setdefault("JE_MALLOC_CONF", "thp:always")
 
 
 class Engine(Protocol):

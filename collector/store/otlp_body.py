@@ -35,6 +35,9 @@ class OtlpKind:
             "format_schema_message_name": "Export",
             "max_threads": 1,
             "max_insert_threads": 1,
+            # what these find in the views' queries is not worth the 11 ms they look for it, in every insert
+            "query_plan_enable_optimizations": 0,
+            "optimize_and_compare_chain": 0,
         }
 
 

@@ -14,7 +14,7 @@ from clickhouse_connect.driver.client import Client
 from collector.engines import ADAPTERS
 from collector.engines.rules import told_by_metrics
 from collector.sql import read_sql
-from collector.store.engine import SETTINGS
+from collector.store.engine import SETTINGS, take_large_pages
 from collector.store.migrate import Migration, migrations
 from collector.store.otlp_body import OtlpKind
 from collector.store.otlp_insert import insert_otlp
@@ -43,6 +43,7 @@ class OtlpParser:
     """An in-memory engine with the entry tables, the views on them, and tables that hold one batch."""
 
     def __init__(self) -> None:
+        take_large_pages()
         self._client: Client = clickhouse_connect.get_client(
             interface="chdb", path=":memory:", settings=SETTINGS
         )
