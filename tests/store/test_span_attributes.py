@@ -27,7 +27,11 @@ SPANS: dict[str, tuple[list[tuple[str, AnyValue]], dict[str, str]]] = {
         },
     ),
     "nested": (
-        [("text", TEXT), ("list", AnyValue(array_value=ArrayValue(values=[TEXT]))), ("no", AnyValue(bool_value=False))],
+        [
+            ("text", TEXT),
+            ("list", AnyValue(array_value=ArrayValue(values=[TEXT]))),
+            ("no", AnyValue(bool_value=False)),
+        ],
         {"text": "text", "list": "otlp:array:CgYKBHRleHQ=", "no": "false"},
     ),
     "bytes": ([("raw", AnyValue(bytes_value=b"\0\xff"))], {"raw": "otlp:bytes:AP8="}),
