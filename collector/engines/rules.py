@@ -74,7 +74,8 @@ class Root(IntEnum):
 class Instant:
     """A point in time on a span: an anchor plus durations held in attributes.
 
-    anchor: 'start', 'end', 'event:NAME' (first event of that name) or 'attr:NAME' (Unix nanoseconds).
+    anchor: 'start', 'end', 'event:NAME' (first event of that name) or 'attr:NAME' (Unix nanoseconds); of a
+    mark also 'each:NAME', every event of that name.
     plus: (attribute, nanoseconds per unit); the instant is unknown when one of them is missing.
     """
 
@@ -82,6 +83,7 @@ class Instant:
     plus: tuple[tuple[str, float], ...] = ()
 
 
+EACH = "each:"
 START = Instant("start")
 END = Instant("end")
 
@@ -210,8 +212,8 @@ class SpanRule:
 class Between:
     """Time between two marks of a request that no single span covers.
 
-    covers: the phases that lie in it; none: the engine had put the request off, until the first `end` that
-    comes later.
+    covers: the phases that lie in it; none: the engine had put the request off, each time until the first
+    `end` that comes later.
     """
 
     start: str

@@ -111,12 +111,18 @@ FROM
                     marks[indexOf(mark_names, 'first_token')].2 AS first_rank,
                     mark_times[indexOf(mark_names, 'first_token')] AS first_token_raw,
                     arrayConcat(plain, arrayFilter(i -> i.3 > 0 AND i.4 > i.3,
-                        -- a request that was put off (12) goes on at the first end after that
-                        arrayMap(r -> (r.3, r.4, mark_times[indexOf(mark_names, r.1)] AS since,
-                            arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2 AND (r.3 != 12 OR k.3 > since), marks))),
+                        arrayMap(r -> (r.3, r.4, mark_times[indexOf(mark_names, r.1)],
+                            arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2, marks))),
                             toUInt8(1), r.5, r.6,
                             toUInt8(multiIf(if(r.3 > 0, r.3, toUInt8(floor(log2(greatest(r.4, 1)))) + 1) AS last_phase <= 2, 3, last_phase <= 5, 1, 2)),
-                            multiIf(last_phase <= 2, router_process, last_phase <= 5, prefill_process, decode_process)), between))) AS ivs
+                            multiIf(last_phase <= 2, router_process, last_phase <= 5, prefill_process, decode_process)), arrayFilter(r -> r.3 != 12, between))),
+                        -- a request that was put off (12) goes on at the first end after that, each time
+                        arrayFlatten(arrayMap((r, spells) ->
+                            arrayMap(e -> (r.3, r.4, arrayMin(arrayMap(k -> k.1, arrayFilter(k -> k.2 = e, spells))), e, toUInt8(1), r.5, r.6, toUInt8(2), decode_process),
+                                arrayDistinct(arrayMap(k -> k.2, spells))),
+                            arrayFilter(r -> r.3 = 12, between),
+                            arrayMap(r -> arrayFilter(k -> k.2 > 0, arrayMap(s -> (s.3, arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2 AND k.3 > s.3, marks)))),
+                                arrayFilter(s -> s.1 = r.1, marks))), arrayFilter(r -> r.3 = 12, between))))) AS ivs
                 FROM
                 (
                     SELECT
