@@ -26,7 +26,7 @@ NOT_SEEN_NS = -(1 << 63)
 
 _RECEIPT = (
     "admission_ms", "deadline_ns", "engine_ttft_ms", "error_type", "kv_transfer_estimated_ms",
-    "route_candidates", "route_fallback", "route_reason", "route_rejected",
+    "output_tokens_by", "route_candidates", "route_fallback", "route_reason", "route_rejected",
 )  # fmt: skip
 _DECODES = (Role.DECODE, Role.COLOCATED)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from collector import conventions as names
 from collector.engines.signals import InfoMetric, InfoPage, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
@@ -137,6 +138,19 @@ class Fact:
     rank: int = 1
     role: Role = Role.ANY
     where: Where = ()
+
+
+def engine_tokens(key: str, rank: int = 1, roles: Iterable[Role] = (Role.ANY,)) -> tuple[Fact, ...]:
+    """What an engine, or its own frontend, tells of a request's output tokens, and that it told it."""
+    told = ((key, "*"),)
+    return tuple(
+        fact
+        for role in roles
+        for fact in (
+            Fact("output_tokens", key, rank=rank, role=role),
+            Fact("output_tokens_by", value=names.COUNTED_BY_ENGINE, rank=rank, role=role, where=told),
+        )
+    )
 
 
 @dataclass(frozen=True)

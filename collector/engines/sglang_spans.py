@@ -19,6 +19,7 @@ from collector.engines.rules import (
     Root,
     SpanRule,
     Where,
+    engine_tokens,
 )
 from collector.phases import Phase
 
@@ -75,7 +76,7 @@ def _leg(prefix: str, role: Role) -> SpanRule:
                 (Fact("cached_tokens", "gen_ai.usage.cached_tokens", rank=2),)
                 if role is Role.PREFILL
                 else (
-                    Fact("output_tokens", _COMPLETION_TOKENS, rank=2),
+                    *engine_tokens(_COMPLETION_TOKENS, rank=2),
                     Fact("outcome", value="ok", rank=4, where=((_COMPLETION_TOKENS, "*"),)),
                 )
             ),

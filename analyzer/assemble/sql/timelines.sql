@@ -13,7 +13,7 @@ INSERT INTO {scratch:Identifier}.batch_timelines
 WITH
     (SELECT groupArray((start, end, phase, covers, source, reason)) FROM {scratch:Identifier}.mark_rules) AS between,
     (SELECT groupArray((worker, first_ns, last_ns)) FROM {scratch:Identifier}.worker_life) AS lives,
-    ['admission_ms', 'deadline_ns', 'engine_ttft_ms', 'error_type', 'kv_transfer_estimated_ms', 'route_candidates', 'route_fallback', 'route_reason', 'route_rejected'] AS receipt_names
+    ['admission_ms', 'deadline_ns', 'engine_ttft_ms', 'error_type', 'kv_transfer_estimated_ms', 'output_tokens_by', 'route_candidates', 'route_fallback', 'route_reason', 'route_rejected'] AS receipt_names
 SELECT
     request_key, first_bucket, version, spans, duplicate_spans, finalized_before, spans_before, late_spans,
     joined_by, impossible, has_root, root_trace, system, process_cohort, prefill_process, decode_process,
