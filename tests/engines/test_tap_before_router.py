@@ -72,15 +72,55 @@ def test_two_at_once_under_one_client_id_are_told_apart_by_the_answers_id(store)
         assert began == {row["started_at"] + 22 * MS}
 
 
-def test_two_at_once_under_one_id_that_nothing_tells_apart_stay_apart(store):
-    out = Emitter()
-    for at in (0, 10):
-        tap(out, at, "mine")
-        router(out, at, "mine", at + 1)
+def apart(*told) -> list[bytes]:
+    """Each told by an export of its own."""
+    bodies = []
+    for tell, *about in told:
+        out = Emitter()
+        tell(out, *about)
+        bodies.append(out.body())
+    return bodies
 
-    rows = assemble(store, [out.body()])
 
-    assert [row["system"] for row in rows] == ["native", "smg", "native", "smg"]
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 2, 0), (1, 3, 0, 2)])
+def test_two_at_once_under_one_id_that_nothing_tells_apart_stay_apart(store, order):
+    parts = apart((tap, 0, "m"), (router, 0, "m", 1), (tap, 10, "m"), (router, 10, "m", 2))
+
+    rows = assemble(store, [parts[place] for place in order], stepwise=True)
+
+    assert [(row["system"], row["spans"]) for row in rows] == [
+        ("native", 1),
+        ("smg", 26),
+        ("native", 1),
+        ("smg", 26),
+    ]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_whatever_comes_first_tap_and_router_are_one(store, order):
+    parts = apart((tap, 0, "m"), (router, 0, "m", 1), (tap, 5000, "m"))
+
+    rows = assemble(store, [parts[place] for place in order], stepwise=True)
+
+    assert [(row["system"], row["spans"]) for row in rows] == [("smg", 27), ("native", 1)]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(2))))
+def test_the_answers_id_joins_a_frontend_that_began_its_own_trace(store, order):
+    def frontend(out: Emitter, at: float) -> None:
+        said = {
+            "request_id": "u-1",
+            "uri": "/v1/completions",
+            "output_tokens": "8",
+            "request.outcome": "success",
+        }
+        out.span("dynamo-frontend", "http-request", at + 1, at + 110, said)
+
+    parts = apart((tap, 0, "m", "u-1"), (frontend, 0))
+
+    (row,) = assemble(store, [parts[place] for place in order], stepwise=True)
+
+    assert (row["system"], row["output_tokens"], row["e2e_ns"]) == ("dynamo", 8, 120 * MS)
 
 
 def test_one_after_the_other_under_one_client_id_each_has_its_own_router(store):
@@ -95,7 +135,7 @@ def test_one_after_the_other_under_one_client_id_each_has_its_own_router(store):
     ] * 2
 
 
-@pytest.mark.parametrize("order", list(permutations(range(4))))
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 2, 0), (1, 3, 0, 2)])
 def test_records_of_two_upstreams_that_answer_with_one_id_go_to_neither(store, order):
     """Two taps, two Dynamos whose ids collide: whose request trace it is, only an id of one request tells."""
     parts = []
