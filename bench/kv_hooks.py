@@ -60,7 +60,7 @@ def attached(inner):
     def make(vllm_config, role, cache):
         connector = made(vllm_config, role, cache)
         if role.name == "SCHEDULER":
-            connector._pd = vllm_attach.attach_scheduler(vllm_config, cache, provider())
+            connector._pd = vllm_attach.attach_scheduler(connector, vllm_config, cache, provider())
         else:
             connector._pd = vllm_attach.attach_worker(connector, vllm_config)
         return connector

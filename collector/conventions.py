@@ -104,6 +104,8 @@ OUTCOMES: Final = (
 # `pd.output_tokens_by`: the server said so, or content chunks were counted, which are not tokens
 COUNTED_BY_USAGE: Final = "usage"
 COUNTED_BY_CHUNKS: Final = "chunks"
+COUNTED_BY_ROUTER: Final = "router"
+COUNTED_BY_ENGINE: Final = "engine"
 
 # Phase spans
 PHASE: Final = "pd.phase"

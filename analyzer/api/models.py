@@ -262,6 +262,9 @@ class RequestDetailModel(RequestModel):
 
     routing: RoutingModel | None = Field(description="null when no router tells")
     error_type: str | None
+    output_tokens_by: str | None = Field(
+        description="Who counted output_tokens: the answer's usage, engine, router; chunks are no tokens"
+    )
     ended_at: str | None
     first_token_at: str | None
     last_token_at: str | None

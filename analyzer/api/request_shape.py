@@ -46,6 +46,7 @@ def detail(
         **_summary(row, objectives, verdict.causes if verdict else None),
         routing=routing(row["receipt"]),
         error_type=row["receipt"].get("error_type"),
+        output_tokens_by=None if row["output_tokens"] is None else row["receipt"].get("output_tokens_by"),
         ended_at=_instant(row["ended_ns"]),
         first_token_at=_instant(row["first_token_ns"]),
         last_token_at=_instant(row["last_token_ns"]),

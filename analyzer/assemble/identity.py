@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from analyzer.assemble.behind import told_twice
 from analyzer.assemble.legs import Legs, Part
 from analyzer.assemble.tenants import by_tenant, several
 
@@ -31,6 +32,8 @@ class Span:
     ids: tuple[str, ...] = ()
     tenant: str = ""
     """Whose it is: its process's tenant, else what it says itself."""
+    outside: bool = False
+    """Of a request span: told where the client is served, by a tap or a router that speaks the convention."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class Decisions:
     """Trace id → (request key, first bucket, rule)."""
     tenants: dict[bytes, str] = field(default_factory=dict)
     """Trace id → whose it is; without those that hold several requests."""
-    names: dict[tuple[str, str], tuple[bytes, int, bytes]] = field(default_factory=dict)
-    """(request id, tenant) → (request key, first bucket, the trace that brought it)."""
+    names: set[tuple[str, str, bytes, int, bytes]] = field(default_factory=set)
+    """(request id, tenant, request key, first bucket, a trace that brought it)."""
     owners: dict[tuple[bytes, bytes, int], bytes] = field(default_factory=dict)
     """(trace, span, resource) → request key, for traces that hold several requests; empty bytes: unjoined."""
     further: set[tuple[bytes, bytes, int]] = field(default_factory=set)
@@ -169,15 +172,21 @@ def _split(
     keys = {
         (root.span_id, root.resource_id): split_key(trace_id, root.span_id, root.tenant) for root in roots
     }
-    by_id = {name: keys[root.span_id, root.resource_id] for root in roots for name in root.ids}
+    borne = Counter(name for root in roots for name in set(root.ids))
+    by_id = {
+        name: keys[root.span_id, root.resource_id] for root in roots for name in root.ids if borne[name] == 1
+    }
     parents = {span.span_id: span.parent_id for span in members}
     root_ids = {root.span_id: keys[root.span_id, root.resource_id] for root in roots}
     for span, _ in inner:
         outer = _enclosing(span.span_id, parents, root_ids)
-        by_id |= {name: root_ids[outer] for name in span.ids if outer and name not in by_id}
+        by_id |= {
+            name: root_ids[outer] for name in span.ids if outer and name not in by_id and not borne[name]
+        }
     for span in members:
-        key = next((by_id[name] for name in span.ids if name in by_id), b"")
-        if not key and not span.ids:
+        key = keys.get((span.span_id, span.resource_id), b"")
+        key = key or next((by_id[name] for name in span.ids if name in by_id), b"")
+        if not key and not set(span.ids) - borne.keys():
             key = root_ids.get(_enclosing(span.span_id, parents, root_ids), b"")
         if not key:
             fitting = [root for root in roots if root.start_ns <= span.start_ns <= root.end_ns]
@@ -187,8 +196,7 @@ def _split(
     for root in roots:
         key = keys[root.span_id, root.resource_id]
         out.further.add((key, trace_id, bucket))
-        for name in root.ids:
-            out.names.setdefault((name, tenant), (key, bucket, trace_id))
+        out.names |= {(name, tenant, key, bucket, trace_id) for name in root.ids}
 
 
 def _enclosing(at: bytes, parents: Mapping[bytes, bytes], wanted: Container[bytes]) -> bytes:
@@ -214,6 +222,8 @@ def _join(
     unless ids collide.
     """
     legs = Legs(single, parts)
+    for one, other in sorted(told_twice(legs)):
+        legs.unite(one, other)
     for _, members in sorted(legs.carriers.items()):
         crowded = several(legs.own[leg] for leg in members)
         homes = sorted({legs.leader(leg) for leg in members if legs.rooted[legs.leader(leg)]})
@@ -261,12 +271,12 @@ def _name(leg: bytes, key: bytes, buckets: Sequence[int], legs: Legs, alone: boo
         out.tenants[trace] = legs.own[leg]
     if part or not alone or key != trace:
         out.further |= {(key, one, bucket) for one in (trace, key) for bucket in buckets}
-    for name in (name for span in legs.traces[leg] for name in span.ids):
-        out.names.setdefault((name, legs.own[leg]), (key, buckets[0], trace))
+    ids = {name for span in legs.traces[leg] for name in span.ids}
+    out.names |= {(name, legs.own[leg], key, buckets[0], trace) for name in ids}
 
 
 def _split_keys(out: Decisions) -> set[bytes]:
-    return {key for key, _, _ in out.names.values()}
+    return {key for _, _, key, _, _ in out.names}
 
 
 def _on_record(names: Mapping[str, Sequence[Known]], out: Decisions) -> dict[str, list[Known]]:
@@ -274,7 +284,7 @@ def _on_record(names: Mapping[str, Sequence[Known]], out: Decisions) -> dict[str
     that are requests no longer.
     """
     found: dict[str, list[Known]] = defaultdict(list)
-    for (name, tenant), (key, bucket, _) in out.names.items():
+    for name, tenant, key, bucket, _ in sorted(out.names):
         found[name].append(Known(key, bucket, tenant))
     for name, recorded in names.items():
         split = {known.tenant for known in found[name]}
@@ -320,7 +330,7 @@ def _adopted(
                 and not (legs.rooted[one] and rooted.get(k.key, False))
                 and not several((whose.get(k.key, ""), mine))
             ]
-            if not fitting:
+            if not fitting or len({k.key for k in fitting if rooted.get(k.key)}) > 1:
                 continue
             adopted[one] = chosen = min(fitting, key=lambda k: (k.tenant != mine, k.first_bucket, k.key))
             whose[chosen.key] = mine or chosen.tenant or whose.get(chosen.key, "")

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from analyzer.assemble.identity import Span
 
+CLOCKS_NS = 1_000_000_000
+"""How far (nanoseconds) clocks of a tap and the router behind it may differ."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -51,6 +54,20 @@ class Legs:
         """
         one, two = self.tenant_of(leg), self.tenant_of(other)
         return one == two or (not crowded and "" in (one, two))
+
+    def outside(self, leg: bytes) -> bool:
+        """Whether its request span was told where the client is served."""
+        return any(span.root and span.outside for span in self.traces[leg])
+
+    def meet(self, leg: bytes, other: bytes) -> bool:
+        """Whether the request span of one leg began while that of the other ran, give or take a second."""
+        starts = [span.start_ns for span in self.traces[leg] if span.root]
+        return any(
+            span.start_ns - CLOCKS_NS <= start <= span.end_ns + CLOCKS_NS
+            for span in self.traces[other]
+            for start in starts
+            if span.root
+        )
 
     def unite(self, leg: bytes, target: bytes) -> None:
         """Put the group of `leg` into that of `target`."""

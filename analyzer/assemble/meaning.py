@@ -20,6 +20,7 @@ from analyzer.assemble.codes import (
 )
 from analyzer.assemble.span_expressions import (
     ALWAYS,
+    SLACK_NS,
     all_of,
     attribute,
     clipped,
@@ -30,6 +31,7 @@ from analyzer.assemble.span_expressions import (
     on_span,
 )
 from collector.engines.rules import (
+    EACH,
     END,
     NEXT_ATTEMPT,
     START,
@@ -97,7 +99,7 @@ def _select(dialect: str, rule: SpanRule) -> str:
         "ids": f"[{', '.join(_id(name, rule.id_form) for name in rule.ids)}]",
         "sent": sent if rule.dispatches else "[]",
         **_entries("intervals", [_interval(output) for output in rule.intervals]),
-        **_entries("marks", [_mark(mark) for mark in rule.marks]),
+        **_marks(rule.marks),
         **_entries("facts", [_fact(fact) for fact in rule.facts]),
         **_entries("kv", [_kv(output) for output in rule.kv]),
     }
@@ -144,6 +146,21 @@ def _mark(mark: Mark) -> _Output:
         all_of([holds(mark.where), f"{ns} > 0"]),
         all_of(on_span(mark.at)),
     )
+
+
+def _marks(marks: Sequence[Mark]) -> dict[str, str]:
+    """The marks of a rule; of each that stands for every event of a name, as many as there are."""
+    columns = _entries("marks", [_mark(mark) for mark in marks if not mark.at.anchor.startswith(EACH)])
+    for mark in marks:
+        if mark.at.anchor.startswith(EACH):
+            event = literal(mark.at.anchor.removeprefix(EACH))
+            wanted = all_of([f"name = {event}", "ns > 0", holds(mark.where)])
+            told = f"arrayFilter((ns, name) -> {wanted}, instants, events)"
+            row = f"({literal(mark.name)}, {mark.rank}, {clipped('ns')}, {int(mark.role)})"
+            state = f"if(ns BETWEEN start_ns - {SLACK_NS} AND end_ns + {SLACK_NS}, 1, 2)"
+            columns["marks"] = f"arrayConcat({columns['marks']}, arrayMap(ns -> {row}, {told}))"
+            columns["marks_said"] = f"arrayConcat({columns['marks_said']}, arrayMap(ns -> {state}, {told}))"
+    return columns
 
 
 def _fact(fact: Fact) -> _Output:

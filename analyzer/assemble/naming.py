@@ -87,7 +87,7 @@ class Naming:
         spans = [
             Span(
                 row["trace_id"], row["span_id"], row["parent_id"], row["resource_id"], row["start_ns"],
-                row["end_ns"], bool(row["root"]), tuple(row["ids"]), row["tenant"],
+                row["end_ns"], bool(row["root"]), tuple(row["ids"]), row["tenant"], bool(row["outside"]),
             )
             for row in self._store.rows(
                 read_sql(__file__, "sql/undecided_spans"),
@@ -120,8 +120,8 @@ class Naming:
             rows.append(
                 [bucket, 0, trace, key, _time(first_bucket), root, trace, minutes, rule, tenant, upto]
             )
-        aliases = _aliases(self._store, (name for name, _ in decisions.names))
-        for (name, tenant), (key, first_bucket, trace) in decisions.names.items():
+        aliases = _aliases(self._store, (name for name, *_ in decisions.names))
+        for name, tenant, key, first_bucket, trace in sorted(decisions.names):
             bucket, alias = _ten_minutes(batch[trace]["start_ns"]), aliases[name]
             # by its key where two tenants bring one name in one trace, or the rows would replace each other
             brought = key if decisions.traces[trace][2] == "shared_trace" else trace

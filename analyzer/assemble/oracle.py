@@ -26,7 +26,7 @@ NOT_SEEN_NS = -(1 << 63)
 
 _RECEIPT = (
     "admission_ms", "deadline_ns", "engine_ttft_ms", "error_type", "kv_transfer_estimated_ms",
-    "route_candidates", "route_fallback", "route_reason", "route_rejected",
+    "output_tokens_by", "route_candidates", "route_fallback", "route_reason", "route_rejected",
 )  # fmt: skip
 _DECODES = (Role.DECODE, Role.COLOCATED)
 
@@ -149,21 +149,27 @@ class _Request:
     def _stretches(self, between: Sequence[Between]) -> list[Stretch]:
         read = {stretch for reading in self.readings for stretch in reading.intervals}
         for rule in between:
-            start, ends = self._instant(rule.start), self._instants(rule.end)
-            if not rule.covers:
-                ends = [end for end in ends if end > start]
-            if not start or not ends or min(ends) <= start:
-                continue
             phase, covers = (None, rule.covers) if len(rule.covers) != 1 else (rule.covers[0], ())
             role = _side(max(rule.covers, key=PHASE_CODE.__getitem__)) if rule.covers else Role.DECODE
             process = {Role.PREFILL: self.prefill_process, Role.DECODE: self.decode_process}.get(
                 role, self.router_process
             )
-            time = timeline.Interval(
-                start, min(ends), phase, covers, 1, rule.reason, preempted=not rule.covers
-            )
-            read.add(Stretch(time, role, rule.source, process))
+            for start, end in self._spells(rule):
+                time = timeline.Interval(start, end, phase, covers, 1, rule.reason, preempted=not rule.covers)
+                read.add(Stretch(time, role, rule.source, process))
         return sorted(read, key=lambda s: (s.time.start_ns, s.time.end_ns))
+
+    def _spells(self, rule: Between) -> list[tuple[int, int]]:
+        """From when to when the time between two marks ran: once, but for the times it was put off."""
+        ends = self._instants(rule.end)
+        if rule.covers:
+            start, end = self._instant(rule.start), min(ends, default=0)
+            return [(start, end)] if 0 < start < end else []
+        starts: dict[int, list[int]] = {}
+        for start in self._instants(rule.start):
+            if end := min((end for end in ends if end > start), default=0):
+                starts.setdefault(end, []).append(start)
+        return [(min(begun), end) for end, begun in starts.items()]
 
     def _tokens(self) -> None:
         raw, rank = self._instant("first_token"), self._rank("first_token")

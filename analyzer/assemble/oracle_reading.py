@@ -9,6 +9,7 @@ from analyzer import timeline
 from analyzer.assemble.oracle_rules import first_role, holds, said
 from analyzer.assemble.oracle_spans import Span
 from collector.engines.rules import (
+    EACH,
     Adapter,
     Composite,
     Instant,
@@ -77,13 +78,11 @@ def read_by_rule(span: Span, adapter: Adapter, rule: SpanRule, role: Role, attem
     ]
     marks = []
     for mark in rule.marks:
-        ns = _at(mark.at, span) if holds(mark.where, span) else None
-        if ns is None:
-            continue
-        if not _on(mark.at, span):
-            impossible += 1
-        elif mark.role in (Role.ANY, role):
-            marks.append((mark.name, mark.rank, _clip(ns, span)))
+        for ns, is_on in _instants(mark.at, span) if holds(mark.where, span) else ():
+            if not is_on:
+                impossible += 1
+            elif mark.role in (Role.ANY, role):
+                marks.append((mark.name, mark.rank, _clip(ns, span)))
     facts = [
         (fact.name, fact.rank, fact.value or said(span, fact.key))
         for fact in rule.facts
@@ -145,6 +144,16 @@ def _at(instant: Instant, span: Span) -> int | None:
         return None
     total = sum(value * ns for value, ns in parts if value is not None)
     return anchor + round(total) if math.isfinite(total) else ABSURD_NS
+
+
+def _instants(instant: Instant, span: Span) -> list[tuple[int, bool]]:
+    """The instants of a mark in nanoseconds, each with whether it lies on the span."""
+    if instant.anchor.startswith(EACH):
+        named = [ns for name, ns in span.events if name == instant.anchor.removeprefix(EACH) and ns > 0]
+        first, last = span.start_ns - CLOCK_SLACK_NS, span.end_ns + CLOCK_SLACK_NS
+        return [(ns, first <= ns <= last) for ns in named]
+    ns = _at(instant, span)
+    return [] if ns is None else [(ns, _on(instant, span))]
 
 
 def _on(instant: Instant, span: Span) -> bool:

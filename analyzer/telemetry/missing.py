@@ -68,6 +68,7 @@ def missing(found: Arrivals) -> Iterator[Check]:
         yield from _phases(system)
         yield from _client_truth(system)
     yield from _legs(found)
+    yield from _apart(found)
     yield from _signals(found)
     yield from _names(found)
     yield from _pools(found)
@@ -136,6 +137,18 @@ def _legs(found: Arrivals) -> Iterator[Check]:
         matters = "what they tell is kept and counts for nothing: their requests are missing or look shorter"
         fix = "let the router trace too and pass on traceparent or one id; what a crash took is lost"
         yield _missing("legs_without_request", Severity.WARNING, row["system"], "", says, matters, fix)
+
+
+def _apart(found: Arrivals) -> Iterator[Check]:
+    """Requests at a tap that begin a trace of their own behind it, several under one id at once."""
+    for row in found.apart:
+        says = (
+            f"{row['requests']} requests at the tap ran beside several of this router under one id, such as "
+            f"{row['example']}: whose is whose can't be told, so they are not joined"
+        )
+        matters = "each is listed twice: as its client saw it, and as its router and engines did"
+        fix = "send ids that do not repeat, or none (the tap makes one), or a router that continues traces"
+        yield _missing("tap_and_router_apart", Severity.WARNING, row["system"], "", says, matters, fix)
 
 
 def _signals(found: Arrivals) -> Iterator[Check]:

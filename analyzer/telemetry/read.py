@@ -53,6 +53,8 @@ class Arrivals:
     late_ends: list[dict[str, Any]]
     legs: list[dict[str, Any]] = field(default_factory=list)
     """Traces that belong to no request, by system: traces, spans, and one of them."""
+    apart: list[dict[str, Any]] = field(default_factory=list)
+    """Requests of a tap alone, by the system whose requests may be theirs: how many, and the id of one."""
     dead: list[DeadMetric] = field(default_factory=list)
 
 
@@ -66,7 +68,7 @@ def read_arrivals(store: Store, scope: Scope) -> Arrivals:
             return reads(store.rows, read_sql(__file__, f"sql/{name}"), window)
 
         workers, kinds, bounds, late_ends = map(rows, ("request_workers", "kinds", "bounds", "late_ends"))
-        systems, up, reasons, legs = map(rows, ("systems", "up", "reasons", "legs"))
+        systems, up, reasons, legs, apart = map(rows, ("systems", "up", "reasons", "legs", "apart"))
         changes = reads(read_changes, store, scope.from_ns, scope.to_ns)
         return Arrivals(
             signals=read_present(store, scope.from_ns, scope.to_ns),
@@ -78,6 +80,7 @@ def read_arrivals(store: Store, scope: Scope) -> Arrivals:
             systems=[SystemSpans(**row) for row in systems.result()],
             scraped=_scraped(up.result(), reasons.result()),
             legs=legs.result(),
+            apart=apart.result(),
             dead=dead_metrics(changes.result()),
         )
 

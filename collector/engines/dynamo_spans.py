@@ -15,6 +15,7 @@ from collector.engines.rules import (
     Role,
     Root,
     SpanRule,
+    engine_tokens,
 )
 from collector.phases import Phase
 
@@ -77,7 +78,7 @@ _HTTP_REQUEST = SpanRule(
         Fact("model", "model"),
         Fact("route", "uri"),
         Fact("input_tokens", "input_tokens"),
-        Fact("output_tokens", "output_tokens"),
+        *engine_tokens("output_tokens"),
         # After a migration this names the worker that died: the router's own spans go before it.
         Fact("prefill_worker", "prefill_worker_id", rank=4),
         Fact("decode_worker", "decode_worker_id", rank=4),
@@ -258,7 +259,7 @@ _REQUEST_TRACE = SpanRule(
         Fact("kv_transfer_estimated_ms", "dynamo.trace.kv_transfer_estimated_latency_ms"),
         Fact("request_id", "dynamo.trace.request_id", rank=3),
         Fact("input_tokens", "dynamo.trace.input_tokens", rank=2),
-        Fact("output_tokens", "dynamo.trace.output_tokens", rank=2),
+        *engine_tokens("dynamo.trace.output_tokens", rank=2),
         Fact("cached_tokens", "dynamo.trace.cached_tokens"),
         Fact("prefill_worker", "dynamo.trace.prefill_worker_id", rank=4),
         Fact("decode_worker", "dynamo.trace.decode_worker_id", rank=4),

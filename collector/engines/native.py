@@ -105,6 +105,16 @@ def _phase_rule(phase: Phase) -> SpanRule:
     )
 
 
+def _tokens(rank: int, by: Where, label: str) -> tuple[Fact, Fact]:
+    """A count of tokens and how it came about: what the span says, unless the label is known."""
+    where: Where = ((names.OUTPUT_TOKENS, "*"), *by)
+    key = "" if label else names.OUTPUT_TOKENS_BY
+    return (
+        Fact("output_tokens", names.OUTPUT_TOKENS, rank=rank, where=where),
+        Fact("output_tokens_by", key, value=label, rank=rank, where=where),
+    )
+
+
 # What is told where the client is served outranks what a router beneath it says of the same request.
 _REQUEST = SpanRule(
     span=names.REQUEST_SPAN,
@@ -137,10 +147,16 @@ _REQUEST = SpanRule(
         Fact("finish_reason", names.FINISH_REASON, rank=0),
         Fact("http_status", names.HTTP_STATUS, rank=0),
         Fact("input_tokens", names.INPUT_TOKENS, rank=0),
-        # Content chunks are no tokens: they count where no engine tells better.
+        # Content chunks are no tokens, nor perhaps what is counted in ways not known here: they count where
+        # no engine tells better.
         *(
-            Fact("output_tokens", names.OUTPUT_TOKENS, rank=rank, where=((names.OUTPUT_TOKENS_BY, by),))
-            for rank, by in ((0, ""), (0, names.COUNTED_BY_USAGE), (4, names.COUNTED_BY_CHUNKS))
+            fact
+            for rank, by, label in (
+                (0, ((names.OUTPUT_TOKENS_BY, ""),), names.COUNTED_BY_ROUTER),
+                (0, ((names.OUTPUT_TOKENS_BY, names.COUNTED_BY_USAGE),), names.COUNTED_BY_USAGE),
+                (4, (), ""),
+            )
+            for fact in _tokens(rank, by, label)
         ),
         Fact("cached_tokens", names.CACHED_TOKENS, rank=0),
         Fact("stalled_ms", names.STREAM_STALLED_MS, rank=0),

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from collector import conventions as names
 from collector.engines.signals import InfoMetric, InfoPage, SignalRule, UnmappedMetric
 from collector.phases import Phase
 
@@ -74,7 +75,8 @@ class Root(IntEnum):
 class Instant:
     """A point in time on a span: an anchor plus durations held in attributes.
 
-    anchor: 'start', 'end', 'event:NAME' (first event of that name) or 'attr:NAME' (Unix nanoseconds).
+    anchor: 'start', 'end', 'event:NAME' (first event of that name) or 'attr:NAME' (Unix nanoseconds); of a
+    mark also 'each:NAME', every event of that name.
     plus: (attribute, nanoseconds per unit); the instant is unknown when one of them is missing.
     """
 
@@ -82,6 +84,7 @@ class Instant:
     plus: tuple[tuple[str, float], ...] = ()
 
 
+EACH = "each:"
 START = Instant("start")
 END = Instant("end")
 
@@ -135,6 +138,19 @@ class Fact:
     rank: int = 1
     role: Role = Role.ANY
     where: Where = ()
+
+
+def engine_tokens(key: str, rank: int = 1, roles: Iterable[Role] = (Role.ANY,)) -> tuple[Fact, ...]:
+    """What an engine, or its own frontend, tells of a request's output tokens, and that it told it."""
+    told = ((key, "*"),)
+    return tuple(
+        fact
+        for role in roles
+        for fact in (
+            Fact("output_tokens", key, rank=rank, role=role),
+            Fact("output_tokens_by", value=names.COUNTED_BY_ENGINE, rank=rank, role=role, where=told),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -210,8 +226,8 @@ class SpanRule:
 class Between:
     """Time between two marks of a request that no single span covers.
 
-    covers: the phases that lie in it; none: the engine had put the request off, until the first `end` that
-    comes later.
+    covers: the phases that lie in it; none: the engine had put the request off, each time until the first
+    `end` that comes later.
     """
 
     start: str

@@ -168,7 +168,7 @@ ADAPTER = Adapter(
             Source.DERIVED,
         ),
         # Told below level 3: when it was retracted, not when it went on.
-        Between(RETRACTED, TAKEN_UP, (), "from its first retraction until a batch took it in again"),
+        Between(RETRACTED, TAKEN_UP, (), "from a retraction until a batch took it in again"),
     ),
     # Prefill gives up a request that decode has not shaken hands for (…_DISAGGREGATION_BOOTSTRAP_TIMEOUT).
     kv_lease_s=300.0,

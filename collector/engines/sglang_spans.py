@@ -19,6 +19,7 @@ from collector.engines.rules import (
     Root,
     SpanRule,
     Where,
+    engine_tokens,
 )
 from collector.phases import Phase
 
@@ -33,7 +34,7 @@ DECODE_FORWARD = "sglang_decode_forward"
 """Mark: decode's first forward pass began."""
 
 RETRACTED = "sglang_retracted"
-"""Mark: decode gave the request's KV up for want of memory, for the first time."""
+"""Mark: decode gave the request's KV up for want of memory."""
 TAKEN_UP = "sglang_taken_up"
 """Mark: a batch took the request in: at first, and again after it was retracted."""
 
@@ -58,7 +59,8 @@ def _leg(prefix: str, role: Role) -> SpanRule:
         prefix=prefix,
         when=((("rid", "*"),),),
         root=Root.FALLBACK,
-        ids=(_ROOM,),
+        # The leg that answers gives the answer its rid for an id.
+        ids=(_ROOM,) if role is Role.PREFILL else (_ROOM, "rid"),
         attempt_id=_ROOM,
         plays=(((), role),),
         marks=(
@@ -74,7 +76,7 @@ def _leg(prefix: str, role: Role) -> SpanRule:
                 (Fact("cached_tokens", "gen_ai.usage.cached_tokens", rank=2),)
                 if role is Role.PREFILL
                 else (
-                    Fact("output_tokens", _COMPLETION_TOKENS, rank=2),
+                    *engine_tokens(_COMPLETION_TOKENS, rank=2),
                     Fact("outcome", value="ok", rank=4, where=((_COMPLETION_TOKENS, "*"),)),
                 )
             ),
@@ -101,7 +103,7 @@ def _thread(prefix: str, role: Role) -> SpanRule:
         when=((("thread_label", "*"),),),
         plays=(((), role),),
         calls=(((), role),),
-        marks=(Mark(RETRACTED, Instant("event:retract")),) if role is not Role.PREFILL else (),
+        marks=(Mark(RETRACTED, Instant("each:retract")),) if role is not Role.PREFILL else (),
         facts=(
             Fact("error_type", "message", rank=2, where=_ABORTED),
             *_aborted("cancelled", ""),

@@ -21,6 +21,8 @@ _HTTP_REQUEST = SpanRule(
     when=tuple((("method", "POST"), (key, path)) for key in ("uri", "path") for path in _PATHS),
     otherwise="the gateway's own calls (health, workers, models): no generation",
     root=Root.REQUEST,
+    # Its caller's, or one it makes: all that ties a trace of its own to a tap before it.
+    ids=("request_id",),
     plays=(((), Role.ROUTER),),
     dispatches=_SENT,
     marks=(
@@ -56,7 +58,8 @@ ADAPTER = Adapter(
     switch_on="--enable-trace --otlp-traces-endpoint HOST:4317 --prometheus-port 29000",
     checked_against="live captures of sglang-router 0.3.2 and smg 1.13.0 before stand-in workers",
     known_lies=(
-        "sglang-router 0.3.2 drops the client's traceparent and starts a trace of its own; smg continues it",
+        "sglang-router 0.3.2 drops the client's traceparent and starts a trace of its own; smg continues it; "
+        "the client's id, or the answer's, joins it to a tap",
         "sglang-router 0.3.2 ends spans late (3512 ms where the client saw 1025) and never sets their status",
         "latency stops at the response's headers on streams",
         "a client that leaves: 499 from smg while it waits, 200 once the stream runs; no "

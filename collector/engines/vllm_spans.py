@@ -15,6 +15,7 @@ from collector.engines.rules import (
     Root,
     Source,
     SpanRule,
+    engine_tokens,
 )
 from collector.phases import Phase
 
@@ -64,8 +65,7 @@ _LLM_REQUEST = SpanRule(
     facts=(
         Fact("request_id", "gen_ai.request.id", rank=2),
         Fact("input_tokens", "gen_ai.usage.prompt_tokens", rank=2),
-        Fact("output_tokens", "gen_ai.usage.completion_tokens", role=Role.DECODE, rank=2),
-        Fact("output_tokens", "gen_ai.usage.completion_tokens", role=Role.COLOCATED, rank=2),
+        *engine_tokens("gen_ai.usage.completion_tokens", rank=2, roles=(Role.DECODE, Role.COLOCATED)),
     ),
 )
 

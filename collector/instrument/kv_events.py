@@ -98,7 +98,11 @@ class WorkerFacts:
     vLLM pickles it and joins those of several ranks with `aggregate`; `inner` is the wrapped connector's.
     """
 
-    transfers: list[Transferred] = field(default_factory=list)
+    transfers: list[tuple[str, int, int | None, int, tuple[tuple[Any, ...], ...], bool]] = field(
+        default_factory=list
+    )
+    """Of each that is in: request, rank, when it was asked for and done (ns; None not known), start (µs),
+    posting time (µs), bytes and descriptors of each read the transport was given, and whether it failed."""
     expired: frozenset[str] = frozenset()
     sees_expiry: bool = False
     renewals: tuple[tuple[str, int], ...] = ()

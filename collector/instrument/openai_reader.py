@@ -9,6 +9,7 @@ from collector.instrument.answer import Answer
 LONGEST_EVENT = 1 << 20
 LONGEST_BODY = 4 << 20
 NAME_KEPT = 256
+MOST_CHOICES = 1024
 MOST_TOKENS = 10**9
 """What is counted beyond this is no count of tokens."""
 _ADDED = re.compile(r"^(chatcmpl|cmpl|resp|msg)[-_]")
@@ -38,6 +39,7 @@ class AnswerReader:
         self._rest = b""
         self._skipping = False
         self._body = bytearray()
+        self._of_choice: dict[int, int] = {}
 
     def feed(self, data: bytes, at_ns: int) -> None:
         """Take bytes that left for the client at `at_ns` (Unix nanoseconds)."""
@@ -90,9 +92,9 @@ class AnswerReader:
             answer.model = _short(model)
         if answer.id is None:
             self._name(message.get("id"))
-        if isinstance(usage := message.get("usage"), dict):
-            self._usage(usage)
         choices = message.get("choices")
+        if isinstance(usage := message.get("usage"), dict):
+            self._usage(usage, self._only(choices))
         if not isinstance(choices, list):
             kind = message.get("type")
             is_delta = isinstance(kind, str) and kind.startswith("response.") and kind.endswith(".delta")
@@ -132,10 +134,21 @@ class AnswerReader:
         if isinstance(usage := response.get("usage"), dict):
             self._usage(usage)
 
-    def _usage(self, usage: dict[str, Any]) -> None:
+    def _only(self, choices: object) -> int | None:
+        """The choice that a streamed event speaks of alone: its usage is that choice's so far."""
+        if not self.answer.streamed or not isinstance(choices, list) or len(choices) != 1:
+            return None
+        number = choices[0].get("index") if isinstance(choices[0], dict) else None
+        return number if isinstance(number, int) and 0 <= number < MOST_CHOICES else None
+
+    def _usage(self, usage: dict[str, Any], of_choice: int | None = None) -> None:
         answer = self.answer
         answer.input_tokens = _count(usage, "prompt_tokens", "input_tokens", answer.input_tokens)
-        answer.output_tokens = _count(usage, "completion_tokens", "output_tokens", answer.output_tokens)
+        told = _count(usage, "completion_tokens", "output_tokens", None)
+        if told is not None and of_choice is not None:
+            self._of_choice[of_choice] = told
+            told = sum(self._of_choice.values())
+        answer.output_tokens = answer.output_tokens if told is None else told
         details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
         if isinstance(details, dict):
             answer.cached_tokens = _count(details, "cached_tokens", "cached_tokens", answer.cached_tokens)

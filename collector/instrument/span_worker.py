@@ -4,53 +4,48 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from collector.instrument.kv_events import Event
 from collector.instrument.span_spec import SpanSpec
 
 log = logging.getLogger("pdscope.kv")
 
 CAPACITY = 20_000
 EMPTY_EVERY_S = 0.2
+WIDTH = 9
+"""Fields of a note, its kind first and None for what a kind has not."""
 
 
 class SpanWorker:
-    """Takes events from the engine's thread (under a microsecond each) and emits their spans from its own.
+    """Takes notes from the engine's thread and emits their spans from its own.
 
-    A full queue drops the event and counts it. The engine's thread never wakes this one, for that costs a
-    system call; the queue is emptied every 200 ms, and after each event the engine may have the interpreter.
+    The engine's thread lays a note down by itself, after looking whether there is room: `queue.extend(note)`
+    while `len(queue) < limit`, else `full()`. That is one call of C; with cold caches one function of ours
+    would cost more than the note, and a tuple left behind is walked by the engine's garbage collector. The
+    engine's thread never wakes this one, for that costs a system call; the queue is emptied every 200 ms, and
+    after each note the engine may have the interpreter.
     """
 
     def __init__(
         self,
-        fold: Callable[[Event], list[SpanSpec]],
+        read: Callable[[list[Any]], Iterable[SpanSpec]],
         emit: Callable[[SpanSpec], None],
         capacity: int = CAPACITY,
     ) -> None:
-        self._fold = fold
+        self._read = read
         self._emit = emit
-        self._capacity = capacity
-        self._queue: deque[Any] = deque()
-        self._noted = self._taken = 0
+        self.queue: deque[Any] = deque()
+        self.limit = capacity * WIDTH
         self._closing = threading.Event()
         self._is_broken = False
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="pdscope-kv", daemon=True)
         self._thread.start()
 
-    def put(self, kind: type[Event], *fields: Any) -> None:
-        """Queue an event by its kind and fields, in their order; drops it when the queue is full.
-
-        They are laid down one by one (one call, so together): nothing is left on the engine's thread that its
-        garbage collector would have to walk.
-        """
-        if self._noted - self._taken >= self._capacity:
-            self.dropped += 1
-            return
-        self._noted += 1
-        self._queue.extend((kind, *fields))
+    def full(self) -> None:
+        """Count a note that found no room."""
+        self.dropped += 1
 
     def close(self, timeout_s: float = 2.0) -> None:
         """Emit what is queued and stop the thread."""
@@ -65,13 +60,10 @@ class SpanWorker:
         self._empty()
 
     def _empty(self) -> None:
-        queue = self._queue
+        queue = self.queue
         while queue:
             try:
-                kind = queue.popleft()
-                event = kind._make([queue.popleft() for _ in kind._fields])
-                self._taken += 1
-                for spec in self._fold(event):
+                for spec in self._read([queue.popleft() for _ in range(WIDTH)]):
                     self._emit(spec)
             except Exception:
                 if not self._is_broken:

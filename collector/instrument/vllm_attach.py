@@ -5,9 +5,9 @@ import importlib
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 from opentelemetry.sdk.trace import TracerProvider
@@ -15,27 +15,25 @@ from opentelemetry.sdk.trace import TracerProvider
 from collector import conventions as names
 from collector.instrument.export import Worker, trace_provider
 from collector.instrument.kv_fold import Engine, KvFold
-from collector.instrument.span_spec import emit
+from collector.instrument.span_spec import SpanSpec, emit
 from collector.instrument.span_worker import CAPACITY, SpanWorker
-from collector.instrument.vllm_hooks import Guard, SchedulerHooks, WorkerHooks
+from collector.instrument.vllm_hooks import Guard, lay_over_scheduler
+from collector.instrument.vllm_notes import NoteReader
+from collector.instrument.vllm_rank_hooks import RankNotes, lay_over_rank, watch_leases, watch_reads
 
 log = logging.getLogger("pdscope.kv")
 POOL_OF_ROLE = {"kv_producer": names.POOL_PREFILL, "kv_consumer": names.POOL_DECODE}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Attached:
-    """The hooks of one connector object: the scheduler's or a rank's; a side that is off is None."""
+    """What lies over one connector object; `close` emits what is still held."""
 
-    guard: Guard
-    scheduler: SchedulerHooks | None = None
-    worker: WorkerHooks | None = None
-    deadlines: Any = None
     close: Callable[[], None] = lambda: None
 
 
 def attach(connector: Any, vllm_config: Any, role: str, kv_cache_config: Any) -> Attached | None:
-    """Hooks for a connector in the role `SCHEDULER` or `WORKER`; None when nothing is to be exported."""
+    """Hooks over a connector in the role `SCHEDULER` or `WORKER`; None when nothing is to be exported."""
     endpoint = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get(
         "OTEL_EXPORTER_OTLP_ENDPOINT"
     )
@@ -45,10 +43,12 @@ def attach(connector: Any, vllm_config: Any, role: str, kv_cache_config: Any) ->
     if role == "WORKER":
         return attach_worker(connector, vllm_config)
     provider = trace_provider(worker_of(vllm_config), endpoint)
-    return attach_scheduler(vllm_config, kv_cache_config, provider)
+    return attach_scheduler(connector, vllm_config, kv_cache_config, provider)
 
 
-def attach_scheduler(vllm_config: Any, kv_cache_config: Any, provider: TracerProvider) -> Attached:
+def attach_scheduler(
+    connector: Any, vllm_config: Any, kv_cache_config: Any, provider: TracerProvider
+) -> Attached:
     """The scheduler's hooks; all spans of the engine leave from here."""
     guard = Guard()
     transfer = vllm_config.kv_transfer_config
@@ -61,7 +61,14 @@ def attach_scheduler(vllm_config: Any, kv_cache_config: Any, provider: TracerPro
     ratio = float(os.environ.get("PDSCOPE_KV_SAMPLE", "1"))
     capacity = int(os.environ.get("PDSCOPE_KV_QUEUE", CAPACITY))
     tracer = provider.get_tracer("pdscope.vllm_connector")
-    spans = SpanWorker(KvFold(engine).apply, partial(emit, tracer, ratio=ratio), capacity)
+    reader = NoteReader(transfer.engine_id, guard.run("lease", lease_seconds, transfer))
+    fold = KvFold(engine)
+
+    def read(note: list[Any]) -> Iterator[SpanSpec]:
+        for event in reader.events(note):
+            yield from fold.apply(event)
+
+    spans = SpanWorker(read, partial(emit, tracer, ratio=ratio), capacity)
 
     def close() -> None:
         atexit.unregister(close)
@@ -69,58 +76,24 @@ def attach_scheduler(vllm_config: Any, kv_cache_config: Any, provider: TracerPro
         provider.shutdown()
 
     atexit.register(close)
-    hooks = SchedulerHooks(spans.put, transfer.engine_id, guard.run("lease", lease_seconds, transfer))
-    return Attached(guard, scheduler=hooks, close=close)
+    lay_over_scheduler(connector, guard, spans)
+    return Attached(close)
 
 
 def attach_worker(connector: Any, vllm_config: Any) -> Attached:
-    """A rank's hooks, and for NIXL the calls inside it that tell bytes, renewals and expiry."""
+    """A rank's hooks, and for NIXL those inside it that tell bytes, renewals and expiry."""
     guard = Guard()
-    hooks = WorkerHooks(guard.run("rank", lambda: int(vllm_config.parallel_config.rank)) or 0)
-    attached = Attached(guard, worker=hooks)
+    notes = RankNotes(guard.run("rank", lambda: int(vllm_config.parallel_config.rank)) or 0)
+    lay_over_rank(connector, guard, notes)
     inner = getattr(connector, "connector_worker", None)
     if inner is None:
         log.info(
             "pdscope: this connector tells no bytes or descriptors; KV transfers are timed without them."
         )
-        return attached
-    guard.run("nixl telemetry", _watch_telemetry, guard, hooks, inner)
-    guard.run("nixl leases", _watch_leases, guard, hooks, inner, attached)
-    return attached
-
-
-def _watch_telemetry(guard: Guard, hooks: WorkerHooks, inner: Any) -> None:
-    transfers, original = inner._recving_transfers, inner.nixl_wrapper.get_xfer_telemetry
-
-    @wraps(original)
-    def get_xfer_telemetry(handle: Any) -> Any:
-        told = original(handle)
-        guard.run("nixl telemetry", hooks.telemetry, transfers, handle, told)
-        return told
-
-    inner.nixl_wrapper.get_xfer_telemetry = get_xfer_telemetry
-
-
-def _watch_leases(guard: Guard, hooks: WorkerHooks, inner: Any, attached: Attached) -> None:
-    deadlines = inner._reqs_to_send
-    reap, heartbeat = inner._reap_expired_send_leases, inner._handle_heartbeat
-
-    @wraps(reap)
-    def _reap_expired_send_leases(done_sending: set[str]) -> Any:
-        before = set(done_sending)
-        result = reap(done_sending)
-        if len(done_sending) != len(before):
-            guard.run("nixl leases", hooks.reaped, before, done_sending)
-        return result
-
-    @wraps(heartbeat)
-    def _handle_heartbeat(*arguments: Any, **named: Any) -> Any:
-        result = heartbeat(*arguments, **named)
-        guard.run("nixl leases", hooks.heartbeat)
-        return result
-
-    inner._reap_expired_send_leases, inner._handle_heartbeat = _reap_expired_send_leases, _handle_heartbeat
-    attached.deadlines, hooks.sees_expiry = deadlines, True
+        return Attached()
+    guard.run("nixl telemetry", watch_reads, guard, notes, inner)
+    guard.run("nixl leases", watch_leases, guard, notes, inner)
+    return Attached()
 
 
 def worker_of(vllm_config: Any) -> Worker:

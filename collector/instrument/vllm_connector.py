@@ -4,8 +4,8 @@
                            "kv_connector_module_path":"collector.instrument.vllm_connector"}'
 
 vLLM asks this module for a class of the connector's name and gets a subclass of vLLM's own, of the same name
-(vLLM checks connectors by name), whose hooks also note what happens. Settings are environment variables, for
-the connector lives in the engine's processes:
+(vLLM checks connectors by name), over whose objects lie hooks that also note what happens. Settings are
+environment variables, for the connector lives in the engine's processes:
 
     PDSCOPE_KV_TRACE=off        vLLM's own class, untouched
     PDSCOPE_KV_SAMPLE=0.1       share of traces recorded; both sides of a hand-off decide alike
@@ -17,7 +17,6 @@ the connector lives in the engine's processes:
 import importlib
 import logging
 import os
-import time
 from typing import Any
 
 from collector.instrument.vllm_attach import Attached, attach
@@ -44,9 +43,7 @@ def __getattr__(name: str) -> Any:
 
 
 def traced(inner: Any) -> Any:
-    """A subclass of a v1 connector class that also records hand-offs; methods that it lacks are left out."""
-    public = {name: member for name, member in vars(_Hooks).items() if not name.startswith("_")}
-    members = {name: member for name, member in public.items() if hasattr(inner, name)}
+    """A subclass of a v1 connector class whose objects also record hand-offs, by the methods that it has."""
     missing = [name for name in (*SCHEDULER_METHODS, *WORKER_METHODS) if not hasattr(inner, name)]
     if missing:
         log.warning(
@@ -54,17 +51,15 @@ def traced(inner: Any) -> Any:
             inner.__name__,
             ", ".join(missing),
         )
-    members |= {
-        "__init__": _Hooks.__init__,
-        "__doc__": inner.__doc__,
-        "__module__": __name__,
-        "_pd_inner": inner,
+    over = {
+        name: member for name, member in vars(_Traced).items() if callable(member) and hasattr(inner, name)
     }
-    return type(inner.__name__, (inner,), members)
+    names = {"__doc__": inner.__doc__, "__module__": __name__, "_pd_inner": inner}
+    return type(inner.__name__, (inner,), over | names)
 
 
-class _Hooks:
-    """The methods that are laid over a connector class; `_pd_inner` is that class."""
+class _Traced:
+    """The methods laid over a connector class, `_pd_inner`; the hooks lie over its objects."""
 
     _pd_inner: Any
     _pd: Attached | None
@@ -73,67 +68,13 @@ class _Hooks:
         self._pd_inner.__init__(self, vllm_config, role, kv_cache_config)
         self._pd = Guard().run("attach", attach, self, vllm_config, role.name, kv_cache_config)
 
-    def on_new_request(self, request: Any) -> Any:
-        """A request came in."""
-        if (pd := self._pd) is not None and pd.scheduler is not None:
-            pd.guard.run("on_new_request", pd.scheduler.arrived, request)
-        return self._pd_inner.on_new_request(self, request)
-
-    def update_state_after_alloc(self, request: Any, blocks: Any, num_external_tokens: int) -> Any:
-        """Blocks were allocated; remote KV may be asked for."""
-        pd, name = self._pd, "update_state_after_alloc"
-        wants = pd is not None and pd.scheduler and pd.guard.run(name, pd.scheduler.wants_remote_kv, request)
-        result = self._pd_inner.update_state_after_alloc(self, request, blocks, num_external_tokens)
-        if wants and pd is not None and pd.scheduler is not None:
-            pd.guard.run(name, pd.scheduler.allocated, request, num_external_tokens)
-        return result
-
     def update_connector_output(self, connector_output: Any) -> Any:
-        """The ranks' results reached the scheduler."""
-        facts = unwrapped(connector_output)
-        if (pd := self._pd) is not None and pd.scheduler is not None:
-            pd.guard.run("update_connector_output", pd.scheduler.told, facts, connector_output)
+        """The ranks' facts never reach the connector, also where no hook lies over this."""
+        unwrapped(connector_output)
         return self._pd_inner.update_connector_output(self, connector_output)
-
-    def request_finished(self, request: Any, block_ids: Any) -> Any:
-        """A request ended; its KV may now wait for a consumer."""
-        began = time.time_ns()
-        result = self._pd_inner.request_finished(self, request, block_ids)
-        if (pd := self._pd) is not None and pd.scheduler is not None:
-            pd.guard.run("request_finished", pd.scheduler.finished, request, block_ids, began, result)
-        return result
-
-    def request_finished_all_groups(self, request: Any, block_ids: Any) -> Any:
-        """As `request_finished`, for hybrid caches."""
-        began = time.time_ns()
-        result = self._pd_inner.request_finished_all_groups(self, request, block_ids)
-        if (pd := self._pd) is not None and pd.scheduler is not None:
-            pd.guard.run("request_finished", pd.scheduler.finished, request, block_ids, began, result)
-        return result
-
-    def start_load_kv(self, forward_context: Any, **kwargs: Any) -> Any:
-        """A rank starts to load."""
-        if (pd := self._pd) is not None and pd.worker is not None:
-            pd.guard.run("start_load_kv", pd.worker.loading, self._connector_metadata)  # type: ignore[attr-defined]
-        return self._pd_inner.start_load_kv(self, forward_context, **kwargs)
-
-    def get_transfer_results(self, finished_req_ids: Any) -> Any:
-        """A rank tells what is done."""
-        result = self._pd_inner.get_transfer_results(self, finished_req_ids)
-        if (pd := self._pd) is not None and pd.worker is not None:
-            pd.guard.run("get_transfer_results", pd.worker.results, result, pd.deadlines)
-        return result
-
-    def build_connector_worker_meta(self) -> Any:
-        """A rank's facts of this step."""
-        inner = self._pd_inner.build_connector_worker_meta(self)
-        if (pd := self._pd) is None or pd.worker is None:
-            return inner
-        facts = pd.guard.run("build_connector_worker_meta", pd.worker.take, inner)
-        return inner if facts is None else facts
 
     def shutdown(self) -> Any:
         """The engine stops."""
         if (pd := self._pd) is not None:
-            pd.guard.run("shutdown", pd.close)
+            Guard().run("shutdown", pd.close)
         return self._pd_inner.shutdown(self)

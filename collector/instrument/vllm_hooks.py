@@ -1,42 +1,32 @@
-"""What is read of vLLM's objects at each connector hook. Knows their attributes, imports none of vLLM.
+"""What is noted at each connector hook, on the engine's thread. Knows vLLM's attributes, imports no vLLM.
 
-Everything here runs on the engine's thread: it reads, makes a tuple and returns. Source of the attributes:
-vLLM 0.32, `vllm/distributed/kv_transfer/kv_connector/v1`.
+A hook is a function laid over one connector object in the place of the method it calls: one function of ours
+a call, for with cold caches each further one costs as much as the note itself. It reads, lays a note down and
+returns; `vllm_notes` says what notes mean, on another thread. A hook that fails is taken off again. Source of
+the attributes: vLLM 0.32, `vllm/distributed/kv_transfer/kv_connector/v1`.
 """
 
 import logging
-import time
 from collections.abc import Callable
+from time import time_ns
 from typing import Any
 
-from collector.instrument.kv_events import (
-    Allocated,
-    Arrived,
-    Finished,
-    RankTransfer,
-    Received,
-    Released,
-    Renewed,
-    Transferred,
-    WorkerFacts,
-)
+from collector.instrument.kv_events import WorkerFacts
+from collector.instrument.span_worker import SpanWorker
+from collector.instrument.vllm_notes import ALLOCATED, ARRIVED, FINISHED, TOLD
 
 log = logging.getLogger("pdscope.kv")
-Put = Callable[..., None]
-"""Takes an event's kind and its fields, as `SpanWorker.put`."""
-ASKED_KEPT = 10_000
+NOTHING = ()
 
 
 class Guard:
-    """Keeps what hook code does away from the engine: a hook that fails is switched off, with one line."""
+    """Keeps what hook code does away from the engine: a hook that fails is taken off, with one line."""
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
 
     def run(self, hook: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call, and give None when it fails now or has failed before."""
-        if hook in self.broken:
-            return None
+        """Call, and give None when it fails."""
         try:
             return function(*arguments)
         except Exception as error:
@@ -44,7 +34,9 @@ class Guard:
             return None
 
     def give_up(self, hook: str, error: Exception) -> None:
-        """Switch a hook off and say so once; only the error's kind and the attribute it names are told."""
+        """Say once that a hook is off; only the error's kind and the attribute it names are told."""
+        if hook in self.broken:
+            return
         self.broken.add(hook)
         attribute = f" (no {error.name!r})" if isinstance(error, AttributeError | NameError) else ""
         log.warning(
@@ -56,180 +48,151 @@ class Guard:
         )
 
 
-class SchedulerHooks:
-    """The scheduler's side. `lease_s` is the connector's lease, if it has one."""
+class Laid:
+    """The hooks that lie over one object's methods."""
 
-    def __init__(self, put: Put, engine_id: str, lease_s: float | None) -> None:
-        self._put = put
-        self._engine_id = engine_id
-        self._lease_s = lease_s
-        self._tracked: set[str] = set()
-        self._expired: set[str] = set()
-        self._sees_expiry = False
+    def __init__(self, over: Any, guard: Guard) -> None:
+        self._over = over
+        self._guard = guard
 
-    def arrived(self, request: Any) -> None:
-        """`on_new_request`: only requests that hand KV over are followed."""
-        if request.kv_transfer_params:
-            self._tracked.add(request.request_id)
-            self._put(Arrived, time.time_ns(), request.request_id, request.trace_headers)
+    def lay(self, hooks: dict[str, Callable[[Any], Any]]) -> None:
+        """Lay over each method what its maker gives for it; AttributeError, none laid, where one lacks."""
+        made = {name: make(getattr(self._over, name)) for name, make in hooks.items()}
+        for name, hook in made.items():
+            setattr(self._over, name, hook)
 
-    def wants_remote_kv(self, request: Any) -> bool:
-        """Before `update_state_after_alloc`, which resets the flag."""
-        parameters = request.kv_transfer_params
-        return bool(parameters) and bool(parameters.get("do_remote_prefill"))
+    def lay_known(self, hooks: dict[str, Callable[[Any], Any]]) -> None:
+        """As `lay`, for the methods that there are."""
+        self.lay({name: make for name, make in hooks.items() if hasattr(self._over, name)})
 
-    def allocated(self, request: Any, external_tokens: int) -> None:
-        """After `update_state_after_alloc` of a request that wants remote KV."""
-        if request.request_id not in self._tracked or external_tokens <= 0:
-            return
-        parameters = request.kv_transfer_params
-        source = parameters.get("remote_engine_id")
-        key = transfer_id(parameters, source, request.request_id)
-        self._put(Allocated, time.time_ns(), request.request_id, key, source, external_tokens)
-
-    def finished(self, request: Any, blocks: Any, began_ns: int, result: Any) -> None:
-        """After `request_finished` or `request_finished_all_groups`."""
-        if request.request_id not in self._tracked:
-            return
-        self._tracked.discard(request.request_id)
-        delayed, told = result
-        given, held = request.kv_transfer_params or {}, told or {}
-        self._put(
-            Finished,
-            began_ns,
-            time.time_ns(),
-            request.request_id,
-            request.status.name,
-            bool(delayed),
-            transfer_id(
-                {**given, **held} if given and held else given or held, self._engine_id, request.request_id
-            ),
-            _count_blocks(blocks) if delayed else 0,
-            held.get("remote_num_tokens") or request.num_computed_tokens,
-            self._lease_s,
-        )
-
-    def told(self, facts: WorkerFacts | None, output: Any) -> None:
-        """Before `update_connector_output`: what the ranks saw, and which requests are done."""
-        now = time.time_ns()
-        if facts is not None:
-            self._expired |= facts.expired
-            self._sees_expiry |= facts.sees_expiry
-            for transferred in facts.transfers:
-                self._put(Transferred, *transferred)
-            for request_id, expires_ns in facts.renewals:
-                self._put(Renewed, now, request_id, expires_ns)
-        failed = getattr(output, "failed_recving", None) or ()
-        for request_id in output.finished_recving or ():
-            self._put(Received, now, request_id, request_id in failed)
-        for request_id in output.finished_sending or ():
-            expired = request_id in self._expired if self._sees_expiry else None
-            self._put(Released, now, request_id, expired)
-            self._expired.discard(request_id)
+    def take_off(self, name: str, error: Exception) -> None:
+        """The method as it was."""
+        vars(self._over).pop(name, None)
+        self._guard.give_up(name, error)
 
 
-class WorkerHooks:
-    """One rank's side; what it notes is taken once a step and travels to the scheduler."""
+def lay_over_scheduler(connector: Any, guard: Guard, spans: SpanWorker) -> None:
+    """The scheduler's hooks; what they note goes to `spans`."""
+    laid = Laid(connector, guard)
+    queue, note, limit, full, take_off = (
+        spans.queue,
+        spans.queue.extend,
+        spans.limit,
+        spans.full,
+        laid.take_off,
+    )
 
-    def __init__(self, rank: int) -> None:
-        self._rank = rank
-        self._facts = WorkerFacts()
-        self._asked: dict[str, int] = {}
-        self._telemetry: dict[str, list[Any]] = {}
-        self._leased: set[str] = set()
-        self._lease_moved = False
-        self._of_handle: dict[Any, str] = {}
-        self.sees_expiry = False
+    def arrival(original: Any) -> Any:
+        def on_new_request(request: Any) -> Any:
+            try:
+                if request.kv_transfer_params:
+                    if len(queue) < limit:
+                        headers = request.trace_headers
+                        note((ARRIVED, time_ns(), request.request_id, headers, None, None, None, None, None))
+                    else:
+                        full()
+            except Exception as error:
+                take_off("on_new_request", error)
+            return original(request)
 
-    def loading(self, metadata: Any) -> None:
-        """Before `start_load_kv`: which requests are asked for, and which are held for others."""
-        asked, held = metadata.reqs_to_recv, metadata.reqs_to_send
-        if asked:
-            now = time.time_ns()
-            for request_id in asked:
-                self._asked.setdefault(request_id, now)
-            while len(self._asked) > ASKED_KEPT:
-                self._asked.pop(next(iter(self._asked)))
-        if held and self._rank == 0:
-            self._leased.update(held)
+        return on_new_request
 
-    def telemetry(self, transfers: Any, handle: Any, told: Any) -> None:
-        """After `nixl_wrapper.get_xfer_telemetry`: durations in µs, bytes and descriptors of one handle."""
-        request_id = self._of_handle.pop(handle, None)
-        if request_id is None:
-            self._of_handle = {each: name for name, handles in transfers.items() for each in handles}
-            request_id = self._of_handle.pop(handle, None)
-        if request_id is not None:
-            self._telemetry.setdefault(request_id, []).append(told)
+    def allocation(original: Any) -> Any:
+        def update_state_after_alloc(request: Any, blocks: Any, num_external_tokens: int) -> Any:
+            try:
+                # `original` resets the flag.
+                given = request.kv_transfer_params
+                if given and num_external_tokens > 0 and given.get("do_remote_prefill"):
+                    if len(queue) < limit:
+                        name = request.request_id
+                        note((ALLOCATED, time_ns(), name, given, num_external_tokens, None, None, None, None))
+                    else:
+                        full()
+            except Exception as error:
+                take_off("update_state_after_alloc", error)
+            return original(request, blocks, num_external_tokens)
 
-    def reaped(self, before: set[str], after: set[str]) -> None:
-        """Around the connector's reaping of expired leases."""
-        self._facts.expired |= after - before
+        return update_state_after_alloc
 
-    def heartbeat(self) -> None:
-        """After a heartbeat, which may have moved deadlines."""
-        self._lease_moved = True
+    def results(original: Any) -> Any:
+        def update_connector_output(connector_output: Any) -> Any:
+            facts = unwrapped(connector_output)
+            try:
+                received, released = connector_output.finished_recving, connector_output.finished_sending
+                if received or released or facts is not None:
+                    failed = getattr(connector_output, "failed_recving", None)
+                    if len(queue) < limit:
+                        note(
+                            (
+                                TOLD,
+                                time_ns(),
+                                facts,
+                                tuple(received) if received else NOTHING,
+                                tuple(failed) if failed else NOTHING,
+                                tuple(released) if released else NOTHING,
+                                None,
+                                None,
+                                None,
+                            )
+                        )
+                    else:
+                        full()
+            except Exception as error:
+                take_off("update_connector_output", error)
+            return original(connector_output)
 
-    def results(self, done: Any, deadlines: Any) -> None:
-        """After `get_transfer_results`; `deadlines` are the connector's leases by request (perf_counter)."""
-        if done.finished_recving:
-            now = time.time_ns()
-            for request_id in done.finished_recving:
-                share = self._share(request_id, now, request_id in done.failed_recving)
-                self._facts.transfers.append(Transferred(request_id, share))
-        if done.finished_sending:
-            self._leased -= done.finished_sending
-            self._facts.sees_expiry = self.sees_expiry
-        if self._lease_moved and deadlines is not None:
-            self._lease_moved = False
-            offset = time.time_ns() - time.perf_counter_ns()
-            moved = [(name, deadlines[name]) for name in self._leased if name in deadlines]
-            self._facts.renewals = tuple((name, int(end * 1e9) + offset) for name, end in moved)
+        return update_connector_output
 
-    def take(self, inner: Any) -> Any:
-        """For `build_connector_worker_meta`: our facts around the inner metadata, or that alone."""
-        facts = self._facts
-        if not (facts.transfers or facts.expired or facts.renewals or facts.sees_expiry):
-            return inner
-        facts.inner = inner
-        self._facts = WorkerFacts()
-        return facts
+    def ends(name: str, count: Callable[[Any], int]) -> Callable[[Any], Any]:
+        def ending(original: Any) -> Any:
+            def request_finished(request: Any, block_ids: Any) -> Any:
+                began = time_ns()
+                result = original(request, block_ids)
+                try:
+                    if given := request.kv_transfer_params:
+                        if len(queue) < limit:
+                            note(
+                                (
+                                    FINISHED,
+                                    time_ns(),
+                                    request.request_id,
+                                    began,
+                                    request.status,
+                                    given,
+                                    result,
+                                    count(block_ids) if result[0] else 0,
+                                    request.num_computed_tokens,
+                                )
+                            )
+                        else:
+                            full()
+                except Exception as error:
+                    take_off(name, error)
+                return result
 
-    def _share(self, request_id: str, now: int, failed: bool) -> RankTransfer:
-        told = self._telemetry.pop(request_id, None)
-        asked = self._asked.pop(request_id, None)
-        if told is None:
-            return RankTransfer(self._rank, asked, None, now, None, None, None, failed)
-        first, post_us, size, descriptors = None, 0.0, 0, 0
-        for each in told:
-            start = int(each.startTime) * 1000
-            # The transport's clock is only used where it is the wall clock.
-            if asked is not None and asked <= start <= now and (first is None or start < first):
-                first = start
-            post_us += each.postDuration
-            size += each.totalBytes
-            descriptors += each.descCount
-        return RankTransfer(self._rank, asked, first, now, post_us, size, descriptors, failed)
+            return request_finished
+
+        return ending
+
+    laid.lay_known(
+        {
+            "on_new_request": arrival,
+            "update_state_after_alloc": allocation,
+            "update_connector_output": results,
+            "request_finished": ends("request_finished", len),
+            "request_finished_all_groups": ends("request_finished_all_groups", _blocks_of_groups),
+        }
+    )
 
 
 def unwrapped(output: Any) -> WorkerFacts | None:
     """Take our facts out of a connector output and put the inner metadata back; never fails."""
     facts = getattr(output, "kv_connector_worker_meta", None)
-    if not isinstance(facts, WorkerFacts):
+    if type(facts) is not WorkerFacts:
         return None
     output.kv_connector_worker_meta = facts.inner
     return facts
 
 
-def transfer_id(parameters: dict[str, Any], engine_id: str | None, request_id: str) -> str:
-    """What names a hand-off on both sides: the connector's own id, or the producer's engine and request."""
-    if own := parameters.get("transfer_id"):
-        return str(own)
-    return f"{engine_id}:{parameters.get('remote_request_id') or request_id}"
-
-
-def _count_blocks(blocks: Any) -> int:
-    """Blocks of all groups; one group comes as a bare list."""
-    if blocks and isinstance(blocks[0], list | tuple):
-        return sum(len(group) for group in blocks)
-    return len(blocks)
+def _blocks_of_groups(groups: Any) -> int:
+    return sum(map(len, groups))

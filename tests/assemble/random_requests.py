@@ -383,7 +383,7 @@ def _gateway_root(trace: _Trace, gateway: Process) -> Span:
     attributes = {
         "method": rng.choice(("POST", "POST", "POST", "GET")),
         rng.choice(("uri", "path")): rng.choice(("/generate", "/v1/completions", "/health")),
-        "request_id": "client-9",
+        "request_id": f"client-{trace.id}",
         "status_code": rng.choice(("200", "200", "499", "500", "503", "418")),
     }
     return trace.span(
@@ -415,7 +415,7 @@ def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: S
     rng = trace.rng
     start, end = trace.stretch(0, 40)
     attributes = {
-        "rid": "ab12",
+        "rid": trace.id,
         "bootstrap_room": room,
         "gen_ai.response.model": "llama",
         "gen_ai.usage.completion_tokens": "7",
@@ -436,6 +436,7 @@ def _sglang_leg(trace: _Trace, engine: Process, role: str, room: str, gateway: S
             end,
             parent_id=leg.span_id,
             status=rng.choice((0, 0, 2)),
+            events=tuple(("retract", trace.moment(-60, 100)) for _ in range(rng.choice((0, 0, 1, 2, 3)))),
             attributes=_some(
                 rng, {"thread_label": label, "type": "abort", "status_code": rng.choice(("500", "503"))}, 0.6
             ),

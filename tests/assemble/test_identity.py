@@ -147,6 +147,17 @@ def test_a_caller_that_asks_twice_within_its_own_request_makes_three():
     assert found[4] == found[3]
 
 
+def test_requests_in_one_trace_that_bear_one_name_stay_themselves():
+    spans = [
+        span(1, root=True, ids=("a",)),
+        span(2, 1, ids=("a",)),
+        span(3, root=True, ids=("a",)),
+        span(4, 3),
+    ]
+    found = owners(spans)
+    assert found[1] == found[2] != found[3] == found[4]
+
+
 def test_two_proxied_requests_in_one_trace_keep_their_routers_spans_apart():
     spans = [
         span(1, root=True, ids=("a",)), span(2, 1, root=True, ids=("a2",)), span(3, 2), span(4, ids=("a2",)),

@@ -31,13 +31,19 @@ def assemble(
     store: Store,
     exports: Iterable[bytes],
     roles: Iterable[tuple[str, Role]] = (),
+    stepwise: bool = False,
 ) -> list[Row]:
-    """The requests of these exports alone, oldest first, legs without a request span included."""
+    """The requests of these exports alone, oldest first, legs without a request span included.
+
+    stepwise: each export comes when those before it are assembled.
+    """
     clear(store)
     store.command("TRUNCATE TABLE transfers")
     exports = list(exports)
-    for start in range(0, len(exports), 400):
-        store.insert_traces(exports[start : start + 400])
+    for start in range(0, len(exports), 1 if stepwise else 400):
+        store.insert_traces(exports[start : start + (1 if stepwise else 400)])
+        if stepwise:
+            _assembler(store, tuple(roles)).catch_up()
     _assembler(store, tuple(roles)).catch_up()
     return sorted(rows(store).values(), key=lambda row: int(str(row["started_at"])))
 

@@ -72,7 +72,10 @@ def test_a_server_that_calls_all_its_answers_alike_joins_no_requests(open_store)
     assert [row["request_id"] for row in rows] == ["mine-0", "mine-100", "mine-200"]
 
 
-@pytest.mark.parametrize(("by", "counted"), [("chunks", 8), ("usage", 5), (None, 5)])
+@pytest.mark.parametrize(
+    ("by", "counted"),
+    [("chunks", (8, "engine")), ("words", (8, "engine")), ("usage", (5, "usage")), (None, (5, "router"))],
+)
 def test_chunks_that_a_tap_counted_do_not_outrank_the_tokens_that_the_engine_tells(open_store, by, counted):
     """Seen live: a client that asked for no usage was sent 8 tokens in 5 chunks."""
     out = Emitter()
@@ -85,14 +88,19 @@ def test_chunks_that_a_tap_counted_do_not_outrank_the_tokens_that_the_engine_tel
 
     (row,) = assemble(open_store, [out.body()])
 
-    assert row["output_tokens"] == counted
+    assert (row["output_tokens"], *row["receipt"]) == counted
 
 
-def test_chunks_count_where_nobody_tells_tokens(open_store):
+@pytest.mark.parametrize(
+    ("told", "label"), [("chunks", "chunks"), ("words", "words"), ("usage", "usage"), (None, "router")]
+)
+def test_tokens_counted_in_any_way_count_where_nobody_tells_better_and_say_how(open_store, told, label):
     out = Emitter()
-    told = {"gen_ai.usage.output_tokens": 5, "pd.output_tokens_by": "chunks", "pd.outcome": "ok"}
-    out.span("tap", "pd.request", 0, 91, told)
+    said = {"gen_ai.usage.output_tokens": 5, "pd.outcome": "ok"} | (
+        {"pd.output_tokens_by": told} if told else {}
+    )
+    out.span("tap", "pd.request", 0, 91, said)
 
     (row,) = assemble(open_store, [out.body()])
 
-    assert row["output_tokens"] == 5
+    assert (row["output_tokens"], *row["receipt"]) == (5, label)

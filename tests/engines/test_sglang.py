@@ -122,8 +122,20 @@ def test_both_legs_under_one_gateway_span_are_one_request_with_every_stage(store
 
 @pytest.mark.parametrize(
     ("level", "retracted", "resumed", "put_off"),
-    [(3, (80,), (95,), 15), (3, (80, 99), (95, 104), 15), (1, (80,), (), 0), (3, (80,), (), 0)],
-    ids=["until a batch took it again", "the first of two", "no step is traced", "never taken again"],
+    [
+        (3, (80,), (95,), 15),
+        (3, (80, 99), (95, 104), 20),
+        (3, (80, 82, 99), (95,), 15),
+        (1, (80,), (), 0),
+        (3, (80,), (), 0),
+    ],
+    ids=[
+        "until a batch took it again",
+        "twice",
+        "told twice, and then never taken again",
+        "no step is traced",
+        "never taken again",
+    ],
 )
 def test_a_retracted_request_is_put_off_until_a_batch_takes_it_again(
     store, level, retracted, resumed, put_off

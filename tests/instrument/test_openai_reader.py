@@ -137,3 +137,21 @@ def test_one_chunk_has_no_gap():
     answer.content(1)
     assert answer.itl_ms() is None
     assert "pd.itl.p50_ms" not in answer_attributes(answer)
+
+
+def test_tokens_of_several_choices_are_their_sum_also_of_a_stream_that_breaks():
+    def told(number, tokens):
+        choice = {"index": number, "delta": {"content": "x"}}
+        return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": tokens}}
+
+    events = [told(0, 1), told(1, 1), told(0, 2), told(1, 2), told(1, 3)]
+    assert read(sse(*events)).output_tokens == 5
+    assert read(sse(*events, {"choices": [], "usage": {"completion_tokens": 7}})).output_tokens == 7
+
+
+def test_the_usage_of_a_whole_answer_is_that_of_all_its_choices():
+    body = {
+        "choices": [{"index": 0, "text": "x"}, {"index": 1, "text": "y"}],
+        "usage": {"completion_tokens": 6},
+    }
+    assert read(json.dumps(body).encode(), "application/json").output_tokens == 6

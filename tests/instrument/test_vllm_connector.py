@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from collector.instrument import vllm_attach, vllm_connector
 from collector.instrument.ids import EntropyIds
-from collector.instrument.kv_events import RankTransfer, Transferred, WorkerFacts
+from collector.instrument.kv_events import WorkerFacts
 from tests.instrument import nixl_shape
 from tests.instrument.nixl_shape import LEASE_S, Engine, NixlConnector
 
@@ -201,8 +201,8 @@ def test_the_inner_connector_gets_its_own_metadata_back(engines):
 
 
 def test_what_travels_between_processes_can_be_pickled():
-    share = Transferred("r1", RankTransfer(0, 1, None, 3, 500.0, 10, 2, False))
-    facts = WorkerFacts([share], frozenset({"r2"}), True, (("r3", 4),))
+    told = ("r1", 0, 1, 3, ((2, 500.0, 10, 2),), False)
+    facts = WorkerFacts([told], frozenset({"r2"}), True, (("r3", 4),))
     assert pickle.loads(pickle.dumps(facts)) == facts
 
 
@@ -249,12 +249,67 @@ def test_a_connector_without_a_hook_is_named_in_the_log(caplog):
     assert "has no update_state_after_alloc" in caplog.text
 
 
-def test_facts_reach_no_inner_connector_even_when_the_scheduler_side_is_broken(engines):
+def test_facts_reach_no_inner_connector_even_when_the_scheduler_side_is_broken(engines, caplog):
     engine = engines()
-    engine.scheduler._pd.guard.broken.add("update_connector_output")
+    engine.scheduler.update_connector_output(SimpleNamespace(kv_connector_worker_meta="inner's own"))
     engine.pull("r1")
     engine.step()
-    assert engine.scheduler.seen_metadata == [None]
+    assert "hook update_connector_output does not fit" in caplog.text
+    assert engine.scheduler.seen_metadata == ["inner's own", None]
+
+
+@pytest.fixture
+def own_calls():
+    """Names of this package's Python functions that ran on this thread, as a profiler sees them."""
+    made = []
+
+    def watch(frame, event, _):
+        if event == "call" and "collector" in frame.f_code.co_filename:
+            made.append(frame.f_code.co_name)
+
+    yield lambda: sys.setprofile(watch), made
+    sys.setprofile(None)
+
+
+@pytest.mark.parametrize(("side", "most"), [("kv_producer", 16), ("kv_consumer", 12)])
+def test_a_hook_is_one_function_on_the_engines_thread(engines, own_calls, side, most):
+    engine = engines(kv_role=side, engine_id="engine-p" if side == "kv_producer" else "engine-d")
+    watch, made = own_calls
+    watch()
+    if side == "kv_producer":
+        published = engine.publish("r1", CALLER)
+        engine.step()
+        engine.ranks[0].connector_worker.pulled = {published.request_id}
+        engine.step()
+    else:
+        asked = engine.pull("r1", CALLER)
+        engine.step()
+        engine.scheduler.request_finished_all_groups(asked, ([],))
+    sys.setprofile(None)
+    assert len([name for name in made if name not in ("_blocks_of_groups", "unwrapped")]) <= most, made
+
+
+def test_several_reads_of_one_transfer_add_up(engines, spans):
+    class TwoReads(NixlConnector):
+        def start_load_kv(self, forward_context, **kwargs):
+            for name in self._connector_metadata.reqs_to_recv:
+                self.connector_worker._recving_transfers[name] = [(name, 0), (name, 1)]
+
+    engine = engines(TwoReads)
+    engine.pull("r1", CALLER)
+    engine.step()
+    told = spans(engine)["pd.kv_transfer"].attributes
+    assert (told["pd.kv.bytes"], told["pd.kv.descriptors"], told["pd.kv.post_ms"]) == (2 * 65536, 8, 1.0)
+
+
+def test_a_hook_that_fails_is_taken_off_and_the_call_still_made(engines, caplog):
+    engine = engines()
+    engine.scheduler.request_finished_all_groups(SimpleNamespace(kv_transfer_params={}, status=None), ([],))
+    before = engine.scheduler.on_new_request
+    engine.scheduler.on_new_request(SimpleNamespace())
+    assert "hook on_new_request does not fit" in caplog.text
+    assert engine.scheduler.on_new_request != before
+    assert "on_new_request" not in vars(engine.scheduler)
 
 
 def test_the_class_keeps_the_name_vllm_checks(engines):

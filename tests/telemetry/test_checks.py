@@ -8,6 +8,7 @@ from collector.scrape.health import answered, failed, left
 from collector.scrape.page import attribute
 from collector.scrape.target import target
 from tests.engines.emitter import T0, Emitter, caller
+from tests.engines.test_tap_before_router import router, tap
 from tests.signals.otlp import body, buckets, counter, gauge, histogram, ns, number
 from tests.telemetry.conftest import named
 
@@ -113,3 +114,17 @@ def test_legs_of_no_request_are_counted_and_named(examined, store):
 
     assert (found.system, found.severity) == ("dynamo", "warning")
     assert found.says.startswith("2 traces of 2 spans belong to no request, such as ")
+
+
+@pytest.mark.parametrize(("names", "apart"), [(("mine", "mine"), 2), (("one", "two"), 0)])
+def test_requests_at_a_tap_whose_router_can_not_be_told_apart_are_counted(store, examined, names, apart):
+    out = Emitter()
+    for place, name in enumerate(names):
+        tap(out, place * 10, name)
+        router(out, place * 10, name, place + 1)
+    commit(store, [out.body()])
+    Assembler(store).catch_up()
+    found = named(examined("", [], T0), "tap_and_router_apart")
+    assert [(check.system, check.says.split()[0]) for check in found] == (
+        [("smg", str(apart))] if apart else []
+    )

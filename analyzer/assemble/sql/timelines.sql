@@ -13,7 +13,7 @@ INSERT INTO {scratch:Identifier}.batch_timelines
 WITH
     (SELECT groupArray((start, end, phase, covers, source, reason)) FROM {scratch:Identifier}.mark_rules) AS between,
     (SELECT groupArray((worker, first_ns, last_ns)) FROM {scratch:Identifier}.worker_life) AS lives,
-    ['admission_ms', 'deadline_ns', 'engine_ttft_ms', 'error_type', 'kv_transfer_estimated_ms', 'route_candidates', 'route_fallback', 'route_reason', 'route_rejected'] AS receipt_names
+    ['admission_ms', 'deadline_ns', 'engine_ttft_ms', 'error_type', 'kv_transfer_estimated_ms', 'output_tokens_by', 'route_candidates', 'route_fallback', 'route_reason', 'route_rejected'] AS receipt_names
 SELECT
     request_key, first_bucket, version, spans, duplicate_spans, finalized_before, spans_before, late_spans,
     joined_by, impossible, has_root, root_trace, system, process_cohort, prefill_process, decode_process,
@@ -111,12 +111,18 @@ FROM
                     marks[indexOf(mark_names, 'first_token')].2 AS first_rank,
                     mark_times[indexOf(mark_names, 'first_token')] AS first_token_raw,
                     arrayConcat(plain, arrayFilter(i -> i.3 > 0 AND i.4 > i.3,
-                        -- a request that was put off (12) goes on at the first end after that
-                        arrayMap(r -> (r.3, r.4, mark_times[indexOf(mark_names, r.1)] AS since,
-                            arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2 AND (r.3 != 12 OR k.3 > since), marks))),
+                        arrayMap(r -> (r.3, r.4, mark_times[indexOf(mark_names, r.1)],
+                            arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2, marks))),
                             toUInt8(1), r.5, r.6,
                             toUInt8(multiIf(if(r.3 > 0, r.3, toUInt8(floor(log2(greatest(r.4, 1)))) + 1) AS last_phase <= 2, 3, last_phase <= 5, 1, 2)),
-                            multiIf(last_phase <= 2, router_process, last_phase <= 5, prefill_process, decode_process)), between))) AS ivs
+                            multiIf(last_phase <= 2, router_process, last_phase <= 5, prefill_process, decode_process)), arrayFilter(r -> r.3 != 12, between))),
+                        -- a request that was put off (12) goes on at the first end after that, each time
+                        arrayFlatten(arrayMap((r, spells) ->
+                            arrayMap(e -> (r.3, r.4, arrayMin(arrayMap(k -> k.1, arrayFilter(k -> k.2 = e, spells))), e, toUInt8(1), r.5, r.6, toUInt8(2), decode_process),
+                                arrayDistinct(arrayMap(k -> k.2, spells))),
+                            arrayFilter(r -> r.3 = 12, between),
+                            arrayMap(r -> arrayFilter(k -> k.2 > 0, arrayMap(s -> (s.3, arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2 AND k.3 > s.3, marks)))),
+                                arrayFilter(s -> s.1 = r.1, marks))), arrayFilter(r -> r.3 = 12, between))))) AS ivs
                 FROM
                 (
                     SELECT
