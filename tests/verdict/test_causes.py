@@ -644,6 +644,18 @@ def test_failing_hand_offs_between_sides_that_differ_are_a_version_mismatch() ->
     assert causes(world) == {"version_mismatch": 1.0}
 
 
+@pytest.mark.parametrize("other", ["1", "2"])
+def test_a_decode_pool_that_differs_as_a_whole_refused_what_left_no_span_there(other: str) -> None:
+    world = World()
+    failing_hand_off(world, 100, consumer="")
+    world.worker("prefill-0", agreed={"connector_version": "1"})
+    for name, version in (("decode-0", "2"), ("decode-1", other)):
+        world.worker(name, "decode", agreed={"connector_version": version})
+        world.steady("running", name, 0.0)
+    found = "version_mismatch" if other == "2" else "orphaned_kv.unclaimed"
+    assert causes(world) == {found: 1.0}
+
+
 def test_failing_hand_offs_between_sides_that_agree_are_unclaimed_kv() -> None:
     world = World()
     failing_hand_off(world, 100)
