@@ -117,7 +117,7 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
             amount = amount - unseen
         left = book.divide(part, amount, s)
         out += book.by_part[part]
-        if part in ("unattributed", "network_streaming"):
+        if part in ("unattributed", "network_streaming", "decode_queue"):
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += left
             continue
         if part == "prefill_queue":

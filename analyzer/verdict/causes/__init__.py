@@ -84,6 +84,7 @@ IN_ORDER: tuple[Rule, ...] = (
     decode_pool.STARVED,
     decode_recompute.FIRST_STEP,
     handover_overhead.RULE,
+    handover_overhead.IN_QUEUE,
     handover_overhead.GAP,
     streaming.CLIENT_STALL,
     streaming.BACKPRESSURE,
