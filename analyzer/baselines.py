@@ -17,6 +17,10 @@ ENOUGH_HEALTHY = 20
 """Fewer healthy requests do not make a baseline."""
 HEALTHY_SHARE = 0.2
 """Where fewer of the transfers are healthy, those are the few that a slow path let through."""
+LARGER = 1.2
+"""From this ratio of medians on, requests met or missed by how much they had to move."""
+FAR_SLOWER = 10.0
+"""Times what a kind of path takes at its least from which on no healthy path of that kind is as slow."""
 LINK_USE = 0.7
 """Share of a line rate that a healthy transfer reaches."""
 HANDSHAKE_S = 0.002
@@ -83,7 +87,9 @@ def transfer(transfers: Transfers, requests: Requests, faster_path: Flags) -> Ba
     faster_path: transfers over TCP although the machines have a faster way: that way is what they are held
     to.
     A fit more than twice as slow as the known line allows was learned from a path that is slow itself: the
-    line counts then. Where hardly any transfer is healthy, what this kind of path does at its least counts.
+    line counts then. Where hardly any transfer is healthy, what this kind of path does at its least counts;
+    so it does where the fit is far slower than that and healthy are those with few bytes, which any path lets
+    through.
     """
     took, size = transfers.seconds, transfers.bytes
     held = np.nan_to_num(transfers.already_held_tokens / transfers.tokens)
@@ -98,5 +104,8 @@ def transfer(transfers: Transfers, requests: Requests, faster_path: Flags) -> Ba
         if found is not None:
             learned = found.predict(np.column_stack([np.ones(len(took)), needed]))
             slow = ((learned > 2 * by_line) & np.isfinite(transfers.link_gb_s)) | faster_path
+            rest = np.isfinite(took) & np.isfinite(size) & ~good
+            if rest.any() and np.median(size[rest]) > LARGER * np.median(size[good]):
+                slow |= learned > FAR_SLOWER * by_line
             return Baseline(np.where(slow, by_line, learned), Source.OBSERVED, found)
     return Baseline(by_line, Source.SUPPLIED if np.isfinite(by_line).any() else Source.UNKNOWN)

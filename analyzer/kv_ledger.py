@@ -124,10 +124,33 @@ def _was_read(t: Transfers, requests: Requests) -> Flags:
     seen = np.isfinite(t.imported) | np.isfinite(t.moved) | (t.freed_why == Freed.IMPORTED)
     first = np.isfinite(requests.began("first_decode_step")) | np.isfinite(requests.ttft) & ~requests.censored
     unnamed = (t.transfer_id == _NO_NAME) & first[t.request]
-    found: Flags = (seen | unnamed) & ~t.gave_up
+    found: Flags = (seen | unnamed | _used(t, requests, seen)) & ~t.gave_up
     return found
 
 
+def _used(t: Transfers, requests: Requests, seen: Flags) -> Flags:
+    """The last offer of requests that were answered and of which neither a read nor a return is traced, where
+    reads are not traced as a rule: without it their answer would have cost decode the prompt.
+    """
+    last = np.full(len(requests), -1, np.intp)
+    offered = np.flatnonzero(np.isfinite(t.published))
+    order = offered[np.argsort(t.attempt[offered], kind="stable")]
+    last[t.request[order]] = order
+    read_or_back = np.bincount(
+        t.request[seen | t.gave_up | (t.freed_why != Freed.NO)], minlength=len(requests)
+    )
+    answered = requests.answered & (last >= 0)
+    out = np.zeros(len(t), bool)
+    traced = np.bincount(t.request[seen], minlength=len(requests)) > 0
+    if not answered.any() or traced[answered].mean() >= TRACED:
+        return out
+    own = answered & (read_or_back == 0) & ~(requests.local_prompt_tokens > 0)
+    out[last[own]] = True
+    return out
+
+
+TRACED = 0.5
+"""Share of answered requests of which a read is known, from which on one of which none is has not read."""
 _NO_NAME = np.uint64(11160318154034397263)
 """cityHash64 of the empty text: hand-offs that carry no id of their own."""
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from analyzer.occupancy import Occupancy, groups
+from analyzer.room import as_a_rule, taken_as_room_came
 from analyzer.verdict.readings import SERVING, STALE_AFTER_S, Readings
 from analyzer.verdict.tables import Codes, Flags, Floats, Outcome, Requests
 
@@ -28,6 +29,12 @@ ALIVE_LEAST = 0.6
 """Share of a full cache that running requests must hold for decode itself to be what is short."""
 ALIVE_STREAMS = 0.5
 """Share of what decode took out of its queue that must stream: else hand-offs under way hold its room."""
+FREED_WITHIN_STEPS = 2.0
+"""The step under way as a stream ends is over, and the next one is planned with its room."""
+AS_A_RULE = 0.5
+"""Share of a worker's long waits in line during which it runs many: else that is by chance."""
+SOMETIMES = 0.25
+"""Share of a worker's long waits during which a gauge reads its highest: less often it does so by chance."""
 LONG_WAIT_STEPS = 20.0
 """A hand-over's control path takes a few steps; a wait of more, with others waiting too, is for room."""
 
@@ -262,7 +269,7 @@ class Pools:
         long_wait = until - since > max(0.25, 10 * self.step_time)
         running = self.readings.read("running", workers, middle)
         most = self.most(workers, "running")
-        by_slots = long_wait & (running >= AT_CAP * most) & (most > 0)
+        by_slots = as_a_rule(workers, long_wait, (running >= AT_CAP * most) & (most > 0), SOMETIMES)
         derived = self.decode_running.mean(workers, since, until)
         peak = _peaks(self.decode_running, workers)
         flat = long_wait & (derived >= AT_CAP * 0.9 * peak) & (peak >= 2)
@@ -272,9 +279,25 @@ class Pools:
         taken = self.decode_taken.mean(workers, since, until)
         alive = taken >= np.maximum(1.0, ALIVE_LEAST * _peaks(self.decode_taken, workers))
         alive &= derived >= ALIVE_STREAMS * taken
-        in_line = long_line & (others >= 1.0) & alive
+        # where gauges show room and fewer than it ran at most, that many wait says nothing of room
+        roomy = (used < FULL_KV - 0.15) & (running < AT_CAP * most)
+        in_line = as_a_rule(workers, long_line & (others >= 1.0), alive, AS_A_RULE) & ~roomy
+        in_line |= self._as_streams_left(workers, since, np.where(long_line, until, np.nan))
         said = by_kv | by_slots | in_line
         return np.where(np.isfinite(running) | by_kv, said, in_line | flat & ~(used < FULL_KV - 0.15)), known
+
+    def _as_streams_left(self, workers: Codes, since: Floats, until: Floats) -> Flags:
+        """Waits that end as streams of the worker end, which hold most of its room: not prompts or KV that
+        have yet to come.
+        """
+        r, (_, ended) = self.requests, self.streams
+        soon = FREED_WITHIN_STEPS * self.step_time
+        found = taken_as_room_came(workers, until, r.decode_worker, ended, soon)
+        if not found.any():
+            return found
+        holding = Occupancy(r.decode_worker, r.ended("decode_queue"), ended).mean(workers, since, until)
+        running = self.decode_running.mean(workers, since, until)
+        return found & (running >= ALIVE_STREAMS * holding)
 
     def decode_kv_full(self, workers: Codes, at: Floats, least: float = ALIVE_LEAST) -> Flags:
         """Whether each decode worker's cache is full of requests that run there. least: share they hold.

@@ -28,6 +28,10 @@ SIGNIFICANT = 0.04
 """A cause of less than this share of the objective's TTFT is scatter that any request has."""
 UNEXPLAINED = 0.4
 """A transfer this share of which is excess that no rule claims is a question, not scatter."""
+MINOR = 0.25
+"""Where what is claimed explains less of a miss, the rest is said to be unknown, not left to the claims."""
+CLOSE = 0.8
+"""A prompt that by itself takes so much of the objective misses for its length, whatever wait is added."""
 COMPUTE_RULES = 0.4
 """Share of a request's normal time that must be prefill for the rest to be called prefill-bound."""
 
@@ -113,7 +117,7 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
             amount = amount - unseen
         left = book.divide(part, amount, s)
         out += book.by_part[part]
-        if part in ("unattributed", "network_streaming"):
+        if part in ("unattributed", "network_streaming", "decode_queue"):
             out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += left
             continue
         if part == "prefill_queue":
@@ -133,8 +137,13 @@ def _before_first_token(s: Situation, book: _Ledger) -> Floats:
     out = np.where(out >= SIGNIFICANT * s.of(s.requests.ttft_limit)[:, None], out, 0.0)
     over = np.where(missed & ~s.failed, s.over_ttft, 0.0)
     lacking = np.maximum(over - out.sum(axis=1) - ordinary, 0.0)
-    lacking = np.where(out.any(axis=1), lacking, over)
-    out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(_mostly_prompt(s), lacking, 0.0)
+    normal = (s.exposed - s.excess).sum(axis=1)
+    close = ~out.any(axis=1) & (normal > CLOSE * s.of(s.requests.ttft_limit))
+    lacking = np.where(close, over, lacking)
+    prompt, claimed = _mostly_prompt(s), out.sum(axis=1)
+    out[:, COLUMN[Cause.PREFILL_BOUND]] += np.where(prompt, lacking, 0.0)
+    minor = ~prompt & (claimed < MINOR * over)
+    out[:, COLUMN[Cause.INSUFFICIENT_EVIDENCE]] += np.where(minor, lacking, 0.0)
     waits = np.where(out.any(axis=1), 0.0, np.minimum(over, ordinary))
     _tell_of_chance(s, book, out, chance, waits)
     return out

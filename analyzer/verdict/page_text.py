@@ -52,9 +52,11 @@ of a worker that just started, are `cold_start` and judged against later ones. A
 within the window is the finding `baseline_drift`.
 
 A decode worker is full when its cache is used to {full}, or it runs {cap} of the most it ever ran while
-others wait. Whether a pool *would be* full is asked too: a pool in front that holds requests back hides
-what the one behind it lacks. Prefill that is short while decode has room, and would have had it with
-prefill keeping up, is `prefill_starved`; otherwise both are short: `overload`.
+others wait; and, whatever gauges say, when waits for it end as streams there end, more often than chance
+would have it. Room that hand-offs on a slow or full path hold is that path's. Whether a pool *would be* full
+is asked too: a pool in front that holds requests back hides what the one behind it lacks. Prefill that is
+short while decode has room, and would have had it with prefill keeping up, is `prefill_starved`; otherwise
+both are short: `overload`.
 
 """
 
@@ -71,7 +73,9 @@ misses. That it means what it says is measured: see the calibration in
 
 ABSTENTION = """\
 Time that no rule claims: a wait whose pool cannot be told, a transfer slower than its size explains without
-bytes, descriptors or path to say why, a gap that no span covers or that two clocks may only seem to leave.
+bytes, descriptors or path to say why, a gap that no span covers or that two clocks may only seem to leave, a
+queue for prefill of prompts that something untraced in front of it held back and let go at once, or most of a
+miss of which causes explain next to nothing.
 Where a missing signal would decide between two causes neither is said: a slow link or many small blocks
 without the time of posting, a slow way out or a reader that stalls where nobody tells of readers, room on
 decode whose KV may be offered or whose prompt may wait where neither is traced, KV that nobody read where not

@@ -196,6 +196,7 @@ class World:
     def worker(self, name: str, role: str = "", **given: Any) -> None:
         """Describe a process: starts, versions, agreed (pd.compat.*)."""
         given = {"host": "", "gpus": 1.0, "starts": (), "versions": (), "agreed": {}} | given
+        self.code(name)
         self.processes[name] = Worker(name=name, role=role, **given)
 
     def situation(self, horizon: float | None = None) -> Situation:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analyzer.verdict.tables import Freed, Outcome, Status, Transport
+from analyzer.verdict.tables import Account, Freed, Outcome, Status, Transport
 from tests.verdict.build import HEALTHY, NAN, World, causes, healthy
 
 
@@ -559,6 +559,33 @@ def test_streams_beside_recomputed_prompts_are_slowed_by_them() -> None:
     assert causes(world)["interference.decode_recompute"] > 0.9
 
 
+def test_a_first_step_behind_a_prompt_recomputed_for_its_lease_is_the_leases_however_long_the_stream() -> (
+    None
+):
+    world = World()
+    healthy(world)
+    row = world.request(
+        300, HEALTHY | {"kv_import": 1.0}, local_prompt_tokens=1000.0, ttft_limit=9.0, account=Account.MET
+    )
+    offered = 300 + 0.328
+    world.hand_off(
+        row, published=offered, lease_end=offered + 0.02, expired=offered + 0.02, freed=offered + 0.02,
+        freed_why=Freed.EXPIRED, status=Status.EXPIRED,
+    )  # fmt: skip
+    world.request(300.1, slow(first_decode_step=1.1), tpot=0.02, output=3000)
+    assert causes(world) == {"orphaned_kv.expired_before_read": 1.0}
+
+
+def test_what_a_request_waited_for_that_decode_never_took_is_not_guessed_at() -> None:
+    world = World()
+    for number in range(30):
+        phases = {p: HEALTHY[p] for p in ("router_queue", "prefill_queue", "prefill_compute")}
+        world.request(
+            5.0 * number, phases | {"decode_queue": 30.0}, outcome=Outcome.TIMEOUT, lasted=30.4, tpot=None
+        )
+    assert causes(world) == {"insufficient_evidence": 1.0}
+
+
 def test_follow_up_turns_prefilled_on_decode_on_purpose_are_no_recomputation() -> None:
     world = World()
     healthy(world)
@@ -642,6 +669,18 @@ def test_failing_hand_offs_between_sides_that_differ_are_a_version_mismatch() ->
     world.worker("prefill-0", agreed={"connector_version": "1"})
     world.worker("decode-0", agreed={"connector_version": "2"})
     assert causes(world) == {"version_mismatch": 1.0}
+
+
+@pytest.mark.parametrize("other", ["1", "2"])
+def test_a_decode_pool_that_differs_as_a_whole_refused_what_left_no_span_there(other: str) -> None:
+    world = World()
+    failing_hand_off(world, 100, consumer="")
+    world.worker("prefill-0", agreed={"connector_version": "1"})
+    for name, version in (("decode-0", "2"), ("decode-1", other)):
+        world.worker(name, "decode", agreed={"connector_version": version})
+        world.steady("running", name, 0.0)
+    found = "version_mismatch" if other == "2" else "orphaned_kv.unclaimed"
+    assert causes(world) == {found: 1.0}
 
 
 def test_failing_hand_offs_between_sides_that_agree_are_unclaimed_kv() -> None:

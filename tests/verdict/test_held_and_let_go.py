@@ -8,7 +8,9 @@ SERVICE = HEALTHY["prefill_compute"]
 
 
 def _standstill(world: World, phase: str, every: float) -> None:
-    """Requests every so many seconds; from second 200 to 215 all are held in a phase, then let go at once."""
+    """Requests every so many seconds; from second 200 to 215 all are held in a phase, then let go at once.
+    Without a phase no span covers what is before prefill.
+    """
     free = 0.0
     for number in range(int(500 / every)):
         start = every * number
@@ -17,8 +19,26 @@ def _standstill(world: World, phase: str, every: float) -> None:
         reached = start + phases["router_queue"] + phases.get("tokenize", 0.0)
         wait = max(free - reached, 0.0)
         free = reached + wait + SERVICE
-        world.request(start, phases | {"prefill_queue": wait})
+        phases["prefill_queue"] = wait
+        if phase:
+            world.request(start, phases)
+        else:
+            _without_a_router(world, start, phases)
     world.steady("kv_used_fraction", "decode-0", 0.3)
+
+
+def _without_a_router(world: World, start: float, phases: dict[str, float]) -> None:
+    at, spans = phases["router_queue"], {}
+    for name in list(HEALTHY)[1:]:
+        spans[name] = (at, at + phases[name])
+        at += phases[name]
+    world.request(start, None, spans)
+
+
+def test_a_queue_that_follows_a_standstill_of_something_untraced_is_not_prefills() -> None:
+    world = World()
+    _standstill(world, "", every=0.5)
+    assert causes(world)["insufficient_evidence"] > 0.95
 
 
 @pytest.mark.parametrize(

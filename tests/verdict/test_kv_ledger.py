@@ -214,3 +214,13 @@ def test_a_lease_that_is_found_to_have_ended_between_two_steps_was_kept(
     with np.errstate(divide="ignore", invalid="ignore"):
         book = ledger(loaded.transfers, loaded.requests, HORIZON)
     assert book.past_lease.tolist() == [past]
+
+
+@pytest.mark.parametrize(("read", "state"), [(0, "IMPORTED"), (6, "HELD")])
+def test_an_answer_says_that_kv_was_read_where_reads_are_not_traced(read: int, state: str) -> None:
+    world = World()
+    for number in range(8):
+        row = world.request(10.0 * number, {"prefill_compute": 0.3, "first_decode_step": 0.02})
+        imported = {"imported": 10.0 * number + 0.31} if number < read else {}
+        world.hand_off(row, published=10.0 * number + 0.3, **imported)
+    assert states(world)[-1] == (False, state)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analyzer.verdict.situation import Situation
+from analyzer.verdict.situation import Situation, once
 from analyzer.verdict.tables import Codes, Flags, Worker
 
 _MODEL_TYPES = {"bfloat16", "float16", "half", "float32"}
@@ -35,6 +35,20 @@ def differing_pairs(s: Situation, producers: Codes, consumers: Codes) -> Flags:
         workers = s.loaded.workers
         if differences(workers.get(int(producer)), workers.get(int(consumer))):
             out |= (producers == producer) & (consumers == consumer)
+    return out
+
+
+@once
+def at_odds_with_decode(s: Situation) -> dict[int, list[str]]:
+    """Producers that no decode worker of their deployment agrees with, and in what they differ from all of
+    them: whichever was asked, it could not take their KV, and what refuses at once leaves no span.
+    """
+    pool = [s.loaded.workers.get(code) for code in s.pools.siblings("decode").tolist()]
+    out = {}
+    for code in s.pools.prefill_workers.tolist():
+        each = [set(differences(s.loaded.workers.get(code), one)) for one in pool]
+        if each and all(each):
+            out[code] = sorted(set.intersection(*each) or set.union(*each))
     return out
 
 

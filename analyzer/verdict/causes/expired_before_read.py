@@ -1,5 +1,7 @@
 """The hand-off was read after its lease had ended: the wait outlived the lease."""
 
+from functools import partial
+
 import numpy as np
 
 from analyzer.verdict.causes.beside_prompts import slower
@@ -26,9 +28,9 @@ def late_requests(s: Situation) -> Flags:
     return out
 
 
-def beside(s: Situation) -> Floats:
-    """Streams that ran while their worker recomputed prompts, most of which had lost their lease."""
-    since, until = (np.nan_to_num(edge) for edge in s.wait("decode"))
+def beside(s: Situation, phase: str) -> Floats:
+    """Streams beside which their worker recomputed prompts, most of which had lost their lease."""
+    since, until = (np.nan_to_num(edge) for edge in s.wait(phase))
     expired = s.pools.local_prompts(late_requests(s)).mean(s.decode_worker, since, until)
     every = s.pools.decode_local_prompts.mean(s.decode_worker, since, until)
     return where((every >= OVERLAP) & (expired > 0.5 * every))
@@ -52,7 +54,7 @@ def explain(s: Situation, chosen: Flags) -> list[Evidence]:
 
 def in_steps(s: Situation) -> Floats:
     """The same, by how much those prompts lengthened the streams' steps."""
-    return beside(s) * slower(s)
+    return beside(s, "decode") * slower(s)
 
 
 RULE = Rule(
@@ -75,7 +77,8 @@ BESIDE = Rule(
     excludes="recomputation after other failures; what the steps take without it",
 )  # fmt: skip
 FIRST_STEP = Rule(
-    Cause.EXPIRED_BEFORE_READ, ("first_decode_step",), beside, explain, _BESIDE,
+    Cause.EXPIRED_BEFORE_READ, ("first_decode_step",), partial(beside, phase="first_decode_step"), explain,
+    _BESIDE,
     needs=("kv_publish", "kv_release", "pd.local_prompt_tokens"),
     excludes="recomputation after other failures",
 )  # fmt: skip

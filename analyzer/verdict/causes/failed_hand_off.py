@@ -5,7 +5,11 @@ or KV that nobody took.
 import numpy as np
 
 from analyzer.kv_ledger import State
-from analyzer.verdict.causes.agreement import differing_pairs, renamed_without_read
+from analyzer.verdict.causes.agreement import (
+    at_odds_with_decode,
+    differing_pairs,
+    renamed_without_read,
+)
 from analyzer.verdict.evidence import Evidence, count, number
 from analyzer.verdict.rule import Rule, where
 from analyzer.verdict.situation import Situation, once
@@ -29,6 +33,7 @@ def hand_off_failed(s: Situation) -> Flags:
 def mismatch(s: Situation) -> Floats:
     """Hand-offs between sides that differ in what both must agree on, or name one hand-off differently."""
     pair = differing_pairs(s, s.prefill_worker, s.decode_worker)
+    pair |= (s.decode_worker == 0) & np.isin(s.prefill_worker, list(at_odds_with_decode(s)))
     return where(hand_off_failed(s) & (pair | renamed_without_read(s)[s.rows]))
 
 

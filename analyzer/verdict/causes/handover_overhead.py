@@ -5,7 +5,7 @@ import numpy as np
 from analyzer.verdict.causes.link import idle_wait
 from analyzer.verdict.evidence import Evidence, median
 from analyzer.verdict.quoted import part
-from analyzer.verdict.rule import Rule, everything
+from analyzer.verdict.rule import Rule, everything, where
 from analyzer.verdict.situation import STEPS_TO_JOIN, Situation
 from analyzer.verdict.tables import PART, Flags, Floats
 from analyzer.verdict.vocabulary import Cause
@@ -27,6 +27,13 @@ def gap(s: Situation) -> Floats:
     between = np.minimum(between, np.maximum(bare - s.of(r.composite), 0.0))
     share: Floats = np.clip(np.nan_to_num(between / np.where(bare > 0, bare, np.inf)), 0.0, 1.0)
     return share
+
+
+def taken(s: Situation) -> Floats:
+    """Waits for decode of requests that it took in the end, or that were answered."""
+    r, after = s.requests, ("kv_transfer", "kv_import", "first_decode_step", "decode")
+    seen = np.any([np.isfinite(s.of(r.began(phase))) for phase in after], axis=0)
+    return where(seen | ~s.failed)
 
 
 def before_bytes(s: Situation) -> Floats:
@@ -51,7 +58,10 @@ def outlasts_bytes(s: Situation, least: float) -> bool:
     timed = r.inside & r.answered & np.isfinite(r.exposed[:, 0])
     if not timed.any():
         return False
-    took = {name: np.nan_to_num(r.exposed[timed, PART[name]]) for name in (*RULE.parts, "kv_transfer")}
+    took = {
+        name: np.nan_to_num(r.exposed[timed, PART[name]])
+        for name in (*RULE.parts, *IN_QUEUE.parts, "kv_transfer")
+    }
     step = np.where(np.isfinite(r.tpot), r.tpot, s.pools.step_time)[timed]
     took["decode_queue"] = np.maximum(took["decode_queue"] - STEPS_TO_JOIN * step, 0.0)
     took["first_decode_step"] = np.maximum(took["first_decode_step"] - step, 0.0)
@@ -71,15 +81,28 @@ def explain_wait(s: Situation, chosen: Flags) -> list[Evidence]:
     return [*part(s, "kv_transfer", chosen), *median("kv.waited", s.of_hand_off(s.transfers.waited), chosen)]
 
 
+_SHORTEN = (
+    "Shorten the control path: dispatch decode before prefill ends, import between steps, and do not "
+    "compute the first token twice."
+)
 RULE = Rule(
     Cause.HANDOVER_OVERHEAD,
-    ("kv_publish", "decode_queue", "kv_import", "first_decode_step"),
+    ("kv_publish", "kv_import", "first_decode_step"),
     everything,
     explain,
-    "Shorten the control path: dispatch decode before prefill ends, import between steps, and do not "
-    "compute the first token twice.",
+    _SHORTEN,
     needs=("kv_publish", "decode_queue", "kv_import"),
     excludes="decode without room; bytes in flight",
+    confidence=0.85,
+)
+IN_QUEUE = Rule(
+    Cause.HANDOVER_OVERHEAD,
+    ("decode_queue",),
+    taken,
+    explain,
+    _SHORTEN,
+    needs=("kv_publish", "decode_queue", "kv_import"),
+    excludes="decode without room; requests that decode never took: what those waited for does not show",
     confidence=0.85,
 )
 GAP = Rule(

@@ -28,6 +28,8 @@ MOST_PER_DESCRIPTOR_S = 200e-6
 """Posting one descriptor never costs more by itself; beyond this the post call moves the bytes."""
 
 
+SLOW = 1.4
+"""From this many times its expected time on a transfer is slow; less is scatter."""
 _LEAST = np.array([SUPPLIED_GB_S.get(Transport(number), np.nan) for number in range(len(Transport))])
 
 
@@ -75,9 +77,29 @@ def _by(s: Situation, codes: Codes, took: Floats) -> Sharing:
         far_below = aggregate[own] < FULL_AT_LEAST * can
         slope[own] = found
         grows = (found >= GROWS) & ~_of_its_time(t.asked[own], crowd, beside_its_pair[own])
-        grows = grows | (at_line & (concurrency[own] >= 2))
+        if _lines(s, own) == 1 or not _each_on_its_own(crowd, beside_its_pair[own], slow(s)[own]):
+            grows = grows | (at_line & (concurrency[own] >= 2))
         shared[own] = (concurrency[own] >= 1.5) & ~far_below & grows
     return Sharing(concurrency, shared, aggregate, slope)
+
+
+def _lines(s: Situation, own: Flags) -> int:
+    """Lines that these transfers have between them, at least: each machine has its own, at either end."""
+    t, workers = s.transfers, s.loaded.workers
+
+    def machines(codes: Codes) -> int:
+        found = [workers.get(code) for code in np.unique(codes[own & (codes != 0)]).tolist()]
+        return len({one.host or one.name for one in found if one})
+
+    return max(1, min(machines(t.producer), machines(t.consumer)))
+
+
+def _each_on_its_own(crowd: Floats, per_byte: Floats, times: Floats) -> bool:
+    """Whether slow transfers take as long however many are under way: together they carry as much as a line
+    does only because each of several lines carries its own.
+    """
+    late = times >= SLOW
+    return bool(late.any()) and _slope(crowd[late], per_byte[late]) < GROWS / 2
 
 
 def _of_its_time(at: Floats, crowd: Floats, slow: Floats) -> bool:

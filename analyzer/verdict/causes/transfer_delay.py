@@ -4,9 +4,14 @@ Asked in that order (TCP before sharing: a faster way would carry them all); wha
 unexplained.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
+from analyzer.occupancy import Occupancy
 from analyzer.verdict.causes import link
+from analyzer.verdict.causes.pool_state import held_by_hand_offs
 from analyzer.verdict.evidence import Evidence, median, number
 from analyzer.verdict.quoted import part
 from analyzer.verdict.rule import Rule, where
@@ -14,8 +19,6 @@ from analyzer.verdict.situation import Situation, faster_path
 from analyzer.verdict.tables import PART, Flags, Floats
 from analyzer.verdict.vocabulary import Cause
 
-SLOW = 1.4
-"""From this many times its expected time on a transfer is slow; less is scatter."""
 REDUNDANT = 0.3
 """From this share of the bytes on, what the receiver already held is worth naming."""
 
@@ -57,13 +60,45 @@ def contention(s: Situation) -> Floats:
 
 def tcp(s: Situation) -> Floats:
     """Slow transfers over TCP although the machines have a faster way."""
-    chosen = faster_path(s.loaded) & (link.slow(s) >= SLOW)
+    chosen = faster_path(s.loaded) & (link.slow(s) >= link.SLOW)
     return where(_carried(s, chosen) > 0)
 
 
 def slow_link(s: Situation) -> Floats:
     """Transfers slower than their size explains, at any load, that no posting of small blocks explains."""
-    return where((_carried(s, link.slow(s)) >= SLOW) & ~(_carried(s, link.may_be_posting(s)) > 0))
+    return where((_carried(s, link.slow(s)) >= link.SLOW) & ~(_carried(s, link.may_be_posting(s)) > 0))
+
+
+def before_decode(s: Situation, kind: Callable[[Situation], Flags]) -> Floats:
+    """Waits for room on decode that hand-offs under way hold, most of them slow for one reason.
+
+    kind: the transfers that are slow for it.
+    """
+    t = s.transfers
+    since, until = (np.nan_to_num(edge) for edge in s.wait("decode_queue"))
+
+    def under_way(chosen: Flags) -> Floats:
+        consumers = np.where(chosen, t.consumer, 0).astype(np.uint64)
+        return Occupancy(consumers, t.asked, t.moved).mean(s.decode_worker, since, until)
+
+    held = held_by_hand_offs(s)["decode_queue"]
+    if not held.any():
+        return np.zeros(len(s.rows))
+    return where(held & (under_way(kind(s)) >= MOST * under_way(np.ones(len(t), bool))))
+
+
+MOST = 0.5
+"""Share of what is under way."""
+
+
+def _contended(s: Situation) -> Flags:
+    return link.sharing(s).shared & (link.slow(s) >= link.SLOW)
+
+
+def _on_slow_path(s: Situation) -> Flags:
+    other = _contended(s) | link.may_be_posting(s) | faster_path(s.loaded)
+    small, posted = link.descriptor_bound(s), link.posting(s)[1]
+    return (link.slow(s) >= link.SLOW) & ~(other | small | posted)
 
 
 def explain(s: Situation, chosen: Flags) -> list[Evidence]:
@@ -146,4 +181,17 @@ SLOW_LINK = Rule(
     Cause.SLOW_LINK, ("kv_transfer",), slow_link, explain,
     "Check the path of these pairs: NIC choice, negotiated rate, PCIe placement, congestion control.",
     needs=("pd.kv.bytes",), excludes=_EXCLUDES + "; sharing, small blocks (or what may be that), TCP",
+)  # fmt: skip
+_HOLDS_ROOM = "room that streams hold, or hand-offs that take no longer than their bytes do"
+CONTENTION_BEFORE = Rule(
+    Cause.LINK_CONTENTION, ("decode_queue",), partial(before_decode, kind=_contended), explain_contention,
+    "The path is full, and what waits for it holds decode's room: add links or NICs, spread hand-offs over "
+    "more hosts, or shrink the KV (dtype, prefix reuse).",
+    needs=("pd.kv.bytes", "decode_queue"), excludes=_HOLDS_ROOM, confidence=0.85,
+)  # fmt: skip
+SLOW_LINK_BEFORE = Rule(
+    Cause.SLOW_LINK, ("decode_queue",), partial(before_decode, kind=_on_slow_path), explain,
+    "Hand-offs on a slow path hold decode's room: check the path of these pairs (NIC choice, negotiated "
+    "rate, PCIe placement, congestion control).",
+    needs=("pd.kv.bytes", "decode_queue"), excludes=_HOLDS_ROOM, confidence=0.85,
 )  # fmt: skip

@@ -5,7 +5,7 @@ import numpy as np
 from analyzer.occupancy import groups
 from analyzer.verdict.attribution import COLUMN, Attribution
 from analyzer.verdict.causes import failed_hand_off, stood_still
-from analyzer.verdict.causes.agreement import differences
+from analyzer.verdict.causes.agreement import at_odds_with_decode, differences
 from analyzer.verdict.evidence import number
 from analyzer.verdict.findings.finding import Finding
 from analyzer.verdict.findings.one_worker import worker_alone
@@ -200,6 +200,8 @@ def compatibility_mismatch(s: Situation, _: Attribution) -> Finding | None:
     keys: set[str] = set()
     for producer, consumer in zip(producers[first].tolist(), consumers[first].tolist(), strict=True):
         keys |= set(differences(workers.get(producer), workers.get(consumer)))
+    for differ in at_odds_with_decode(s).values():
+        keys |= set(differ)
     if not keys:
         return None
     detail = f"the two sides of hand-offs differ in {', '.join(sorted(keys))}"
