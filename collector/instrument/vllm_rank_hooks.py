@@ -108,7 +108,11 @@ def watch_reads(guard: Guard, notes: RankNotes, inner: Any) -> None:
             try:
                 # One request's reads are asked about in a row, oldest requests first.
                 if handle not in transfers.get(last, ()):
-                    last = next((name for name, handles in transfers.items() if handle in handles), None)
+                    last = None
+                    for name, handles in transfers.items():
+                        if handle in handles:
+                            last = name
+                            break
                     if last is None:
                         return told
                 read = (told.startTime, told.postDuration, told.totalBytes, told.descCount)
