@@ -11,7 +11,9 @@ INSERT INTO {scratch:Identifier}.batch_timelines
     dispatches, comps, masked, t1, retry_start, retry_end, lanes, units
 )
 WITH
-    (SELECT groupArray((start, end, phase, covers, source, reason)) FROM {scratch:Identifier}.mark_rules) AS between,
+    (SELECT groupArray((start, end, phase, covers, source, reason)) FROM {scratch:Identifier}.mark_rules WHERE phase != 12) AS between,
+    -- a request that was put off (12) goes on at the first end after that, each time
+    (SELECT groupArray((start, end, phase, covers, source, reason)) FROM {scratch:Identifier}.mark_rules WHERE phase = 12) AS put_off,
     (SELECT groupArray((worker, first_ns, last_ns)) FROM {scratch:Identifier}.worker_life) AS lives,
     ['admission_ms', 'deadline_ns', 'engine_ttft_ms', 'error_type', 'kv_transfer_estimated_ms', 'output_tokens_by', 'route_candidates', 'route_fallback', 'route_reason', 'route_rejected'] AS receipt_names
 SELECT
@@ -115,14 +117,13 @@ FROM
                             arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2, marks))),
                             toUInt8(1), r.5, r.6,
                             toUInt8(multiIf(if(r.3 > 0, r.3, toUInt8(floor(log2(greatest(r.4, 1)))) + 1) AS last_phase <= 2, 3, last_phase <= 5, 1, 2)),
-                            multiIf(last_phase <= 2, router_process, last_phase <= 5, prefill_process, decode_process)), arrayFilter(r -> r.3 != 12, between))),
-                        -- a request that was put off (12) goes on at the first end after that, each time
+                            multiIf(last_phase <= 2, router_process, last_phase <= 5, prefill_process, decode_process)), between)),
                         arrayFlatten(arrayMap((r, spells) ->
                             arrayMap(e -> (r.3, r.4, arrayMin(arrayMap(k -> k.1, arrayFilter(k -> k.2 = e, spells))), e, toUInt8(1), r.5, r.6, toUInt8(2), decode_process),
                                 arrayDistinct(arrayMap(k -> k.2, spells))),
-                            arrayFilter(r -> r.3 = 12, between),
+                            put_off,
                             arrayMap(r -> arrayFilter(k -> k.2 > 0, arrayMap(s -> (s.3, arrayMin(arrayMap(k -> k.3, arrayFilter(k -> k.1 = r.2 AND k.3 > s.3, marks)))),
-                                arrayFilter(s -> s.1 = r.1, marks))), arrayFilter(r -> r.3 = 12, between))))) AS ivs
+                                arrayFilter(s -> s.1 = r.1, marks))), put_off)))) AS ivs
                 FROM
                 (
                     SELECT
